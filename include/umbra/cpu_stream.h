@@ -9,6 +9,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -157,6 +158,12 @@ class WorkQueue {
     idle_.wait(lock, [this] { return unfinished_ == 0; });
     if (const std::exception_ptr error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
   }
+  /// Returns when all work is done; an error is for the next Wait. Work of the queue itself does not wait.
+  void Finish() {
+    if (Current() == this) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle_.wait(lock, [this] { return unfinished_ == 0; });
+  }
   bool Idle() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return unfinished_ == 0;
@@ -196,6 +203,41 @@ class WorkQueue {
   std::exception_ptr error_;
   bool ends_ = false;
   std::thread thread_;
+};
+
+/// The asynchronous streams that there are, by address, for who knows one of a stream that may be gone.
+class [[gnu::visibility("default")]] AsynchronousStreams {
+ public:
+  static void Add(const void* stream, const std::shared_ptr<WorkQueue>& queue) {
+    const std::lock_guard<std::mutex> lock(All().mutex);
+    All().queues[stream] = queue;
+  }
+  static void Remove(const void* stream) {
+    const std::lock_guard<std::mutex> lock(All().mutex);
+    All().queues.erase(stream);
+  }
+  /// Returns when all work of the stream is done, if it is one of them; work of any does not wait.
+  static void Finish(const void* stream) {
+    if (WorkQueue::Current() != nullptr) return;
+    std::shared_ptr<WorkQueue> queue;
+    {
+      const std::lock_guard<std::mutex> lock(All().mutex);
+      const auto found = All().queues.find(stream);
+      if (found != All().queues.end()) queue = found->second;
+    }
+    if (queue != nullptr) queue->Finish();
+  }
+
+ private:
+  struct Streams {
+    std::mutex mutex;
+    std::map<const void*, std::shared_ptr<WorkQueue>> queues;
+  };
+  // Never destroyed: static containers may end later.
+  static Streams& All() {
+    static Streams& all = *new Streams;
+    return all;
+  }
 };
 
 }  // namespace umbra::detail

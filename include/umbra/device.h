@@ -43,21 +43,23 @@ inline constexpr Execution kDefaultExecution = Execution::kImmediate;
 template <typename Device>
 struct Stream;
 /// An order of computations on the CPU: assignments to the tensors that have this stream. One that is asynchronous
-/// or fused runs them later; the memory of their tensors has to stay until then, and streams do not wait for
-/// one another. The functions that return when their work is done wait for the streams of their operands.
-/// What waits in fused streams runs, in the order in which it was written, before anything else that the thread which
-/// gave it does with tensors, and when any thread waits for a stream that it was given to.
+/// or fused runs them later; the memory of their tensors has to stay until then, for which what frees that of a tensor
+/// with a stream waits, and streams do not wait for one another. The functions that return when their work is done wait
+/// for the streams of their operands. What waits in fused streams runs, in the order in which it was written, before
+/// anything else that the thread which gave it does with tensors, and when any thread waits for a stream that it was
+/// given to.
 template <>
 struct Stream<cpu> {
   explicit Stream(Execution execution = detail::kDefaultExecution)
       : queue_(execution == Execution::kAsynchronous ? new detail::WorkQueue : nullptr),
-        givers_(execution == Execution::kFused ? new detail::Givers : nullptr) {}
-  Stream(Stream&&) = default;
+        givers_(execution == Execution::kFused ? new detail::Givers : nullptr) {
+    Enter();
+  }
+  Stream(Stream&& other) noexcept { Take(&other); }
   Stream& operator=(Stream&& other) noexcept {
     if (this == &other) return *this;
     Finish();
-    queue_ = std::move(other.queue_);
-    givers_ = std::move(other.givers_);
+    Take(&other);
     return *this;
   }
   ~Stream() { Finish(); }
@@ -99,12 +101,29 @@ struct Stream<cpu> {
 
  private:
   void Finish() noexcept {
+    Leave();
     if (givers_ == nullptr) return;
     detail::FinishWaiting(false);
     givers_->FinishOthers();
   }
+  void Enter() {
+    if (queue_ != nullptr) detail::AsynchronousStreams::Add(this, queue_);
+  }
+  // Once nobody has work that asks for the queue.
+  void Leave() noexcept {
+    if (queue_ == nullptr) return;
+    queue_->Finish();
+    detail::AsynchronousStreams::Remove(this);
+  }
+  // Tensors that have the other stream do not know this one.
+  void Take(Stream* other) noexcept {
+    other->Leave();
+    queue_ = std::move(other->queue_);
+    givers_ = std::move(other->givers_);
+    Enter();
+  }
 
-  std::unique_ptr<detail::WorkQueue> queue_;
+  std::shared_ptr<detail::WorkQueue> queue_;
   std::unique_ptr<detail::Givers> givers_;
 };
 /// A CUDA stream of the device that was current when it was made. What is not in any stream waits for all streams.

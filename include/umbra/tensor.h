@@ -121,13 +121,18 @@ inline void AllocSpace(Tensor<Device, dim, DType>* tensor, bool pad = true) {
   tensor->dptr_ = static_cast<DType*>(memory);
   tensor->stride_ = padded ? static_cast<index_t>(pitch / sizeof(DType)) : tensor->shape_[dim - 1];
 }
-/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused streams
-/// is done before; an error of it is for the next Wait. What other threads gave has to be waited for before.
+/// Gives back what AllocSpace gave `tensor`, whose pointer is null afterwards. What waits in the thread's fused
+/// streams, and in an asynchronous one that the tensor has, is done before; an error of it is for the next Wait. What
+/// other threads gave to fused streams has to be waited for before.
 template <typename Device, int dim, typename DType>
 inline void FreeSpace(Tensor<Device, dim, DType>* tensor) {
   if (tensor->dptr_ != nullptr) detail::FinishWaiting(true);
-  if constexpr (Device::kDevCPU) packet::AlignedFree(tensor->dptr_);
-  else cuda::Free(tensor->dptr_);
+  if constexpr (Device::kDevCPU) {
+    if (tensor->dptr_ != nullptr && tensor->stream_ != nullptr) detail::AsynchronousStreams::Finish(tensor->stream_);
+    packet::AlignedFree(tensor->dptr_);
+  } else {
+    cuda::Free(tensor->dptr_);
+  }
   tensor->dptr_ = nullptr;
 }
 /// Copies elements between tensors of one shape, which may overlap, in the order of `stream`; done on

@@ -1,9 +1,11 @@
 // Streams of the CPU: order, Wait and CheckIdle, at once and asynchronously.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/testing.h"
@@ -170,6 +172,47 @@ TEST(Stream, TheEndOfAStreamFinishesItsWork) {
   }
   a.set_stream(nullptr);
   EXPECT_EQ(a[8][32], 1000);
+}
+
+TEST(Stream, MemoryStaysUntilTheStreamHasUsedIt) {
+  const Owner stream = Asynchronous();
+  Matrix a(3, stream.get()), b(0, stream.get());
+  Gate gate(stream.get());
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.Open();
+  });
+  {
+    Matrix between(0, nullptr);
+    between.set_stream(stream.get());
+    between = a * 2.0f;
+    b = between + a;
+  }
+  EXPECT_TRUE(stream->CheckIdle());
+  stream->Wait();
+  EXPECT_EQ(b[8][32], 9);
+  opener.join();
+}
+
+TEST(Stream, ErrorsOfFreedTensorsAreForWait) {
+  const Owner stream = Asynchronous();
+  Matrix a(3, stream.get());
+  {
+    Matrix b(0, nullptr);
+    b.set_stream(stream.get());
+    stream->Submit([] { throw Error("it failed"); });
+  }
+  EXPECT_SAYS("it failed", stream->Wait());
+}
+
+TEST(Stream, TensorsMayOutliveTheirStream) {
+  Matrix a(3, nullptr);
+  {
+    Stream<cpu> first(Execution::kAsynchronous), stream(std::move(first));
+    a.set_stream(&stream);
+    a += 1.0f;
+  }
+  EXPECT_EQ(a.dptr_[0], 4);
 }
 
 TEST(Stream, ManyThreadsMaySubmit) {
