@@ -8,6 +8,7 @@
 #include "compiler/plan/build.h"
 #include "runtime/matrix.h"
 #include "runtime/operands.h"
+#include "runtime/overlap.h"
 #include "runtime/shape.h"
 #include "runtime/views.h"
 #include "umbra/error.h"
@@ -373,9 +374,11 @@ void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef
 }  // namespace
 
 void Interpret(const Plan& plan, const Arguments& arguments) {
-  const std::vector<index_t> symbols = runtime::CheckArguments(ToProgram(plan), arguments);
-
+  const runtime::Program program = ToProgram(plan);
+  const std::vector<index_t> symbols = runtime::CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = runtime::BuffersOf(arguments);
+  (void)runtime::CheckOverlaps(program, buffers);
+
   std::vector<void*> given;
   for (const TensorRef& operand : buffers) given.push_back(operand.data);
   const runtime::DenseCopies copies(plan.buffers, &buffers);

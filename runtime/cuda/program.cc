@@ -54,7 +54,8 @@ Matrix ForCublas(const TensorRef& tensor, bool transpose, const std::string& wha
   const bool by_rows = LiesByRows(matrix), by_columns = LiesByRows({columns, rows, column_stride, row_stride});
   Require(
       by_rows || by_columns, what, ": shape ", ShapeText(tensor.shape), " with strides ", ShapeText(tensor.stride),
-      " is no matrix that cuBLAS reads: along one of the last two dimensions elements must lie side by side; copy it to dense memory");
+      " is no matrix that cuBLAS reads: along one of the last two dimensions elements must lie side by side, and what "
+      "lies so must follow each other without overlapping; copy it to dense memory");
   const index_t lead = by_rows ? (rows <= 1 ? columns : row_stride) : (columns <= 1 ? rows : column_stride);
   return {rows, columns, std::max<index_t>(lead, 1), !by_rows};
 }

@@ -22,6 +22,7 @@ TEST(IndexMap, RankKeeping) {
 TEST(IndexMap, OfExpressions) {
   const auto x = Drawn<3>(Shape3(2, 5, 33), 2), y = Drawn<3>(Shape3(2, 5, 33), 3);
   Check<3>("flip of a sum", [&] { return flip(x + y, 2); });
+  Check<3>("pad by nothing", [&] { return pad(x, 0, 0) * pad(x, 0, 0); });
   Check<3>("map of a map", [&] { return pad(flip(x, 1) - y, 1, 1); });
   Check<2>("reshape", [&] { return reshape(x * y, Shape2(11, 30)); });
   Check<1>("to a vector", [&] { return reshape(x, Shape1(330)); });

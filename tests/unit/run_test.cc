@@ -101,20 +101,21 @@ TEST_P(RunTest, ExtentsThatDoNotFitNameTheMap) {
               two({{Ref(a, {9, 4})}, {Ref(b, {9, 9}), Ref(c, {1, 1})}, {}}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values(Engine::kJit, Engine::kInterpreter));
-
-TEST(Overlap, OnlyHarmlessOnesRun) {
+TEST_P(RunTest, OnlyHarmlessOverlapsRun) {
   std::vector<float> x(100, 2.0f);
   const auto ref = [&](index_t from) { return TensorRef::Dense(x.data() + from, DType::kFloat32, {50}); };
-  const Function twice = Compile(graph::ParseText("kernel t(x: f32[n]) -> (y: f32[n]) { y = x * 2 }")[0]);
+  const Function twice = Make("kernel t(x: f32[n]) -> (y: f32[n]) { y = x * 2 }");
   twice({{ref(0)}, {ref(0)}, {}});
   EXPECT_EQ(x[49], 4.0f);
   EXPECT_EQ(x[50], 2.0f);
   EXPECT_SAYS("output 'y' overlaps input 'x'", twice({{ref(0)}, {ref(1)}, {}}));
-  const Function both =
-      Compile(graph::ParseText("kernel b(x: f32[n]) -> (y: f32[n], z: f32[n]) {\n y = x * 2\n z = x + 1\n}")[0]);
+  const Function both = Make("kernel b(x: f32[n]) -> (y: f32[n], z: f32[n]) {\n y = x * 2\n z = x + 1\n}");
   EXPECT_SAYS("the outputs 'y' and 'z' overlap", both({{ref(0)}, {ref(50), ref(50)}, {}}));
+  const Function reversed = Make("kernel r(x: f32[n]) -> (y: f32[n]) { y = flip(x, 0) }");
+  EXPECT_SAYS("output 'y' overlaps input 'x'", reversed({{ref(0)}, {ref(0)}, {}}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Engines, RunTest, testing::Values(Engine::kJit, Engine::kInterpreter));
 
 // Results far larger than the caches take another variant and several ranges; every element counts.
 TEST(Launch, LargeResults) {
