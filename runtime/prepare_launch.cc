@@ -241,16 +241,21 @@ class Preparation : private LaunchAxes {
   // one.
   bool RowsAligned(std::size_t k) {
     const Access& access = signature_.operands[k];
+    const bool batch = signature_.goes_across_batch();  // which is dense
+    const std::size_t first = batch ? vector_axis_ : RowAxes();
     const int row = FirstOfShortRow(access);
-    const auto in_row = [&](std::size_t axis) { return across_rows_ && access.dim_of_axis[axis] >= row; };
+    const auto in_row = [&](std::size_t axis) {
+      const int dim = access.dim_of_axis[axis];
+      return batch ? dim > access.dim_of_axis[vector_axis_] : across_rows_ && dim >= row;
+    };
     index_t elements = 1;
     for (std::size_t axis = RowAxes(); axis < rank_; ++axis)
       if (in_row(axis)) elements *= plan_.extent[axis];
-    if (across_rows_ && row <= access.LastDim() && Stride(k, vector_axis_) != elements) return false;
+    if (!batch && across_rows_ && row <= access.LastDim() && Stride(k, vector_axis_) != elements) return false;
     const auto size =
         static_cast<index_t>(SizeOf(buffers_[static_cast<std::size_t>(signature_.operands[k].buffer)].dtype));
     for (std::size_t axis = 0; axis < rank_; ++axis)
-      if (axis != vector_axis_ && !(axis >= RowAxes() && in_row(axis)) && plan_.extent[axis] != 1 && Moves(k, axis) &&
+      if (axis != vector_axis_ && !(axis >= first && in_row(axis)) && plan_.extent[axis] != 1 && Moves(k, axis) &&
           Stride(k, axis) * size % 64 != 0)
         return false;
     return true;
@@ -307,7 +312,7 @@ class Preparation : private LaunchAxes {
       const bool of_row =
           last || signature_.goes_across_batch() || (across_rows_ && FirstOfShortRow(access) <= access.LastDim());
       const bool begins = of_row && reinterpret_cast<std::uintptr_t>(tensor.data) % 64 == 0;
-      aligned = aligned && (dim < 0 || (begins && (signature_.goes_across_batch() || RowsAligned(k))));
+      aligned = aligned && (dim < 0 || (begins && RowsAligned(k)));
       joins = joins && (dim < 0 || (begins && Joins(k)));
       for (const Access& other : signature_.operands)
         in_place = in_place || (!other.store && tensor.data != nullptr &&

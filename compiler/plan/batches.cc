@@ -14,7 +14,7 @@ using runtime::Extent;
 
 // The most points of a lane, each of which may be a packet in a first cache, and the most elements of it in a result:
 // with more, the packets of a line are written long after each other.
-constexpr std::int64_t kMostPoints = 128, kMostStored = 32;
+constexpr std::int64_t kMostPoints = 128, kMostStored = 64;
 // Bytes along which packets are mostly empty. Those of products of matrices load one factor's elements one by one as
 // well.
 constexpr std::size_t kShortAxis = 16, kShortAxisOfProducts = 24;
@@ -32,15 +32,21 @@ bool AreFew(const FewPoints& few) {
   return points > 0;
 }
 
-// A kernel as a batch of what belongs to an index of its first axis.
+// A kernel as batches of what belongs to an index of one of its axes, for each index of those before it.
 class Batch {
  public:
-  Batch(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel), signature_(kernel.signature) {}
+  Batch(const Plan& plan, const Kernel& kernel, int axis)
+      : plan_(plan),
+        kernel_(kernel),
+        signature_(kernel.signature),
+        axis_(axis) {}
 
   // But for extents. Rows of a few elements are those of plan/short_rows.h.
   bool MayGoAcross() const {
-    return signature_.replaces.empty() && kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > 0 &&
-           (!signature_.positional || GathersOfLanes()) && signature_.row_buffers.empty() && !signature_.moments &&
+    return axis_ < signature_.row_axes && signature_.replaces.empty() &&
+           kernel_.rank() > (signature_.elementwise ? 2 : 1) && FirstOfPackets() > axis_ &&
+           (axis_ == 0 || !signature_.elementwise) && (!signature_.positional || IsOfLanes()) &&
+           signature_.row_buffers.empty() &&
            std::all_of(kernel_.phases.begin(), kernel_.phases.end(),
                        [](const Phase& phase) { return phase.guard < 0; }) &&
            std::all_of(signature_.operands.begin(), signature_.operands.end(),
@@ -48,20 +54,25 @@ class Batch {
   }
 
   std::vector<FewPoints> Few() const {
-    std::vector<FewPoints> few = {Between(1, kernel_.rank() - 1, kMostPoints),
+    std::vector<FewPoints> few = {Between(axis_ + 1, kernel_.rank() - 1, kMostPoints),
                                   Between(FirstOfPackets(), signature_.vector_axis, ShortAxis())};
     for (const Access& access : signature_.operands) {
       if (!access.store) continue;
       FewPoints& stored = few.emplace_back(FewPoints{{}, kMostStored});
-      for (std::size_t axis = 1; axis < signature_.axes.size(); ++axis)
-        if (access.dim_of_axis[axis] >= 0) stored.axes.push_back(signature_.axes[axis]);
+      for (int axis = axis_ + 1; axis < kernel_.rank(); ++axis)
+        if (DimOf(access, axis) >= 0) stored.axes.push_back(signature_.axes[static_cast<std::size_t>(axis)]);
     }
     return few;
   }
 
-  bool IsLarge() const { return !signature_.axes[0].is_static() || signature_.axes[0].value >= kLeastBatch; }
+  bool IsLarge() const {
+    const Extent& batch = signature_.axes[static_cast<std::size_t>(axis_)];
+    return !batch.is_static() || batch.value >= kLeastBatch;
+  }
 
  private:
+  static int DimOf(const Access& access, int axis) { return access.dim_of_axis[static_cast<std::size_t>(axis)]; }
+
   // The first of the axes that packets go along, as those that lie one after the other are one to a launch.
   int FirstOfPackets() const {
     const int least = signature_.elementwise || !kernel_.vector_axis_is_inner() ? 0 : signature_.row_axes;
@@ -70,11 +81,12 @@ class Batch {
     return axis;
   }
 
-  // The longest axis along which packets of the widest operand are mostly empty.
+  // The longest axis along which packets of the widest operand that is read are mostly empty.
   std::int64_t ShortAxis() const {
     std::size_t element = sizeof(float);
     for (const Access& access : signature_.operands)
-      element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
+      if (!access.store)
+        element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
     const bool products = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) {
       return std::any_of(phase.reductions.begin(), phase.reductions.end(),
                          [](const Reduction& reduction) { return reduction.contract; });
@@ -86,13 +98,21 @@ class Batch {
     return {{signature_.axes.begin() + first, signature_.axes.begin() + last + 1}, most};
   }
 
-  // Does the operand have its elements side by side for each index of the first axis, or for successive ones of it, or
-  // is it the same for all?
+  // Does the operand have its elements side by side for each index of the batch, or for successive ones of it, or is it
+  // the same for all?
   bool LiesWell(const Access& access) const {
     const runtime::Buffer& buffer = plan_.buffers[static_cast<std::size_t>(access.buffer)];
-    const int dim = access.dim_of_axis[0];
-    return (access.gathered ? HasFewOfLane(buffer) : dim <= 0 || dim == access.LastDim()) &&
+    return (access.gathered ? HasFewOfLane(buffer) : IsSameForAll(access) || LiesAlong(access) || LiesBehind(access)) &&
            buffer.dtype != DType::kBool;
+  }
+  bool IsSameForAll(const Access& access) const { return DimOf(access, axis_) < 0; }
+  bool LiesAlong(const Access& access) const { return DimOf(access, axis_) == access.LastDim(); }
+  bool LiesBehind(const Access& access) const {
+    const int batch = DimOf(access, axis_);
+    for (int axis = 0; axis < kernel_.rank(); ++axis)
+      if (const int dim = DimOf(access, axis); dim >= 0 && axis != axis_ && (dim < batch) != (axis < axis_))
+        return false;
+    return true;
   }
 
   static bool HasFewOfLane(const runtime::Buffer& buffer) {
@@ -101,12 +121,14 @@ class Batch {
 
   // Is all that is gathered that of the lane's index, at places that the other axes tell, and the index asked for in
   // nothing else?
-  bool GathersOfLanes() const {
-    if (kernel_.rank() < 3 || !kernel_.vector_axis_is_inner()) return false;
+  bool IsOfLanes() const {
+    const bool gathers = std::any_of(kernel_.values.begin(), kernel_.values.end(),
+                                     [](const Value& v) { return v.kind == Value::Kind::kGather; });
+    if (gathers && (axis_ > 0 || kernel_.rank() < 3 || !kernel_.vector_axis_is_inner())) return false;
     const std::vector<bool> moves = MovesAlong(kernel_, 0), data = FollowsFromMemory(kernel_);
     const auto is_index = [&](int id) {
       const Value& v = kernel_.values[static_cast<std::size_t>(id)];
-      return v.kind == Value::Kind::kIndex && v.index == 0;
+      return v.kind == Value::Kind::kIndex && v.index == axis_;
     };
     return std::all_of(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
       if (v.kind != Value::Kind::kGather) return std::none_of(v.args.begin(), v.args.end(), is_index);
@@ -119,17 +141,19 @@ class Batch {
   const Plan& plan_;
   const Kernel& kernel_;
   const runtime::KernelSignature& signature_;
+  const int axis_;
 };
 
-void GoAcross(runtime::KernelSignature* signature) {
-  signature->vector_axis = 0;
+void GoAcross(int axis, runtime::KernelSignature* signature) {
+  signature->vector_axis = axis;
   signature->elementwise = false;
   signature->partials.clear();
   signature->panels.clear();
   signature->sums = 0;
+  signature->moments = false;
   if (!signature->goes_across_batch()) return;
   for (Access& access : signature->operands) {
-    const int dim = access.dim_of_axis[0];
+    const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)];
     access.dense = access.gathered || (dim >= 0 && dim != access.LastDim());
   }
 }
@@ -165,10 +189,14 @@ void GoAcrossBatches(Plan* plan) {
   for (auto& step : plan->steps) {
     auto* kernel = std::get_if<Kernel>(&step);
     if (kernel == nullptr) continue;
-    const Batch batch(*plan, *kernel);
-    if (!batch.MayGoAcross() || !batch.IsLarge()) continue;
-    const std::vector<FewPoints> few = batch.Few();
-    if (std::all_of(few.begin(), few.end(), AreFew)) GoAcross(&kernel->signature);
+    for (int axis = 0; axis + 1 < kernel->rank(); ++axis) {
+      const Batch batch(*plan, *kernel, axis);
+      if (!batch.MayGoAcross() || !batch.IsLarge()) continue;
+      const std::vector<FewPoints> few = batch.Few();
+      if (!std::all_of(few.begin(), few.end(), AreFew)) continue;
+      GoAcross(axis, &kernel->signature);
+      break;
+    }
   }
 }
 
@@ -180,9 +208,11 @@ std::vector<OpenRows> FindOpenBatches(const Plan& plan) {
       continue;
     }
     const auto& kernel = std::get<Kernel>(step);
-    const Batch batch(plan, kernel);
     const std::vector<Extent>& axes = kernel.signature.axes;
-    if (batch.MayGoAcross()) AddOpen({axes.begin() + 1, axes.end()}, kMostPoints, axes, batch.Few(), &open);
+    for (int axis = 0; axis + 1 < kernel.rank(); ++axis) {
+      const Batch batch(plan, kernel, axis);
+      if (batch.MayGoAcross()) AddOpen({axes.begin() + axis + 1, axes.end()}, kMostPoints, axes, batch.Few(), &open);
+    }
   }
   return open;
 }

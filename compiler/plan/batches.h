@@ -9,10 +9,10 @@
 
 namespace umbra::plan {
 
-/// Where all axes but the first have a few known indices, such that packets along one of them would be mostly empty,
-/// packets go along the first axis instead, and all of a lane's points are computed in its packet, one after the other:
-/// products of a batch of 4 x 4 matrices, sums over the middle one of three axes, pixels by a matrix of colours. For
-/// processors: a GPU's threads are such lanes anyway.
+/// Where all axes behind one, the first if possible, have a few known indices, such that packets along one of them
+/// would be mostly empty, packets go along that axis instead, and all of a lane's points are computed in its packet,
+/// one after the other: products of a batch of 4 x 4 matrices, sums over the middle one of three axes, pixels by a
+/// matrix of colours. For processors: a GPU's threads are such lanes anyway.
 void GoAcrossBatches(Plan* plan);
 
 /// The open extents of kernels that might go so, and of products of matrices that would be such kernels (SumProducts),

@@ -137,7 +137,7 @@ struct KernelSignature {
   int vector_axis = 0;  ///< the axis whose elements lie side by side in a packet
   /// Are packets of row axes, the last of which they go along, so that each lane is a column?
   bool goes_along_columns() const { return vector_axis + 1 == row_axes; }
-  /// Do they go along axis 0 of several row axes, so that each lane has all that belongs to an index of it, as of a
+  /// Do they go along a row axis before the last one, so that each lane has all that belongs to an index of it, as of a
   /// batch?
   bool goes_across_batch() const { return vector_axis + 1 < row_axes; }
   std::vector<Access> operands;  ///< loads and stores, by buffer

@@ -45,6 +45,14 @@ const Case kCases[] = {
     // Several phases, and a result for each of the batch.
     {"kernel k(x: T[?, 5, 3]) -> (y: T[?, 5, 3], s: T[?]) {\n  m = reduce_with_axis<sum>(x, 1) / 5\n  c = x - broadcast_with_axis(m, 0, 5)\n  y = c * c\n"
      "  s = reduce_with_axis<sum>(reduce_with_axis<maximum>(c, 2), 1)\n}"},
+    {"kernel k(x: T[?, 16, 3]) -> (y: T[?, 16, 3]) {\n  c = x - broadcast_with_axis(reduce_with_axis<sum>(x, 1) / 16, 0, 16)\n"
+     "  y = c * broadcast_with_axis(1 / (1 + reduce_with_axis<sum>(c * c, 1)), 0, 16)\n}"},
+    {"kernel k(x: T[?, 16, 3]) -> (y: i64[?, 3]) { y = reduce_with_axis<argmax>(x, 1) }"},
+    // Of each row of several.
+    {"kernel k(x: T[3, ?, 2, 3], v: T[?, 3], w: T[3]) -> (y: T[3, ?, 3], z: T[3, ?, 2, 3]) {\n"
+     "  y = reduce_with_axis<sum>(x, 2) * broadcast_with_axis(v, -1, 3)\n  z = x - broadcast_with_axis(y, 1, 2) * broadcast<0>(w)\n}"},
+    {"kernel k(x: T[?, ?, 3, 3]) -> (y: T[?, ?, 3, 3], i: i64[?, ?, 3]) {\n"
+     "  y = x - broadcast_with_axis(reduce_with_axis<maximum>(x, 2), 1, 3)\n  i = reduce_with_axis<argmin>(x, 2)\n}"},
     {"kernel k(x: T[?, 2, 3, 4], v: T[?, 2, 4]) -> (y: T[?, 2, 3]) { y = reduce_with_axis<sum>(x * broadcast_with_axis(v, 1, 3), 3) }"},
 };
 
@@ -140,6 +148,18 @@ TEST(Batches, OfOtherNumbers) {
         continue;  // rounded between the products
       ExpectAlike(c, type, {1, 19, 64});
     }
+}
+
+// What is reduced is no batch.
+TEST(Batches, OfResultsAlone) {
+  const Case cases[] = {
+      {"kernel k(x: T[?, ?]) -> (y: T[?]) { y = reduce_with_axis<sum>(reduce_with_axis<sum>(broadcast_with_axis(x * x, 1, 3), 2), 1) }"},
+      {"kernel k(x: T[?, ?, 3], v: T[3]) -> (y: T[?]) { y = reduce_with_axis<sum>(reduce_with_axis<sum>(x * broadcast<2>(v), 2), 1) }"},
+      {"kernel k(x: T[40, 200, 3], v: T[3]) -> (y: T[40]) { y = reduce_with_axis<sum>(reduce_with_axis<sum>(x * broadcast<2>(v), 2), 1) }"},
+      {"kernel k(x: T[?, ?], w: T[?, ?, 3]) -> (y: T[?]) { y = reduce_with_axis<maximum>(reduce_with_axis<sum>(w * broadcast_with_axis(x, 1, 3), 2), 1) }"},
+      {"kernel k(x: T[?], v: T[3]) -> (y: T[1]) { y = reduce_with_axis<sum>(reduce_keepdim<sum>(broadcast_with_axis(x, 0, 3) * broadcast<1>(v, broadcast_with_axis(x, 0, 3)), 0), 1) }"},
+  };
+  for (const Case& c : cases) ExpectAlike(c, DType::kFloat32, {1, 7, 70});
 }
 
 // The form that a launch asks for, of a batch of outer products of 4 and 4.

@@ -51,7 +51,8 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
     if (!is_stored) move("load", k);
   }
   index_t points = 1;
-  for (int axis = 1; axis < kernel_.rank(); ++axis) points *= signature_.axes[static_cast<std::size_t>(axis)].value;
+  for (int axis = vector_axis_ + 1; axis < kernel_.rank(); ++axis)
+    points *= signature_.axes[static_cast<std::size_t>(axis)].value;
   const bool apart = ChoosesInBatch();
   const std::function<void(int)> walk = [&](int axis) {
     if (axis == signature_.row_axes) return ColumnBody(c, lanes);
@@ -69,7 +70,7 @@ void ColumnEmitter::BatchPacket(const std::string& c, const std::string& lanes) 
     walk(axis + 1);
     out_.Close();
   };
-  walk(1);
+  walk(vector_axis_ + 1);
   for (const auto& [k, name] : columns) {
     if (!signature_.operands[k].store) continue;
     const index_t elements = ElementsOfLane(k);
@@ -88,12 +89,12 @@ bool ColumnEmitter::IsInLanes(std::size_t k) const {
   if (width_ == 1 || options_.variant.strided || options_.spelling != Spelling::kPackets) return false;
   const runtime::Access& access = signature_.operands[k];
   if (access.gathered) return plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.size() > 1;
-  return AxisDim(access, 0) >= 0 && access.LastDim() > AxisDim(access, 0);
+  return AxisDim(access, vector_axis_) >= 0 && access.LastDim() > AxisDim(access, vector_axis_);
 }
 
 std::vector<int> ColumnEmitter::AxesOfLane(std::size_t k) const {
   std::map<int, int> axis_of_dim;
-  for (int axis = 1; axis < kernel_.rank(); ++axis)
+  for (int axis = vector_axis_ + 1; axis < kernel_.rank(); ++axis)
     if (const int dim = AxisDim(signature_.operands[k], axis); dim >= 0) axis_of_dim[dim] = axis;
   std::vector<int> axes;
   for (const auto& [dim, axis] : axis_of_dim) axes.push_back(axis);

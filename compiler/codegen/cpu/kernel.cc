@@ -104,7 +104,7 @@ void CpuEmitter::RowLoops(int axis) {
     return;
   }
   const std::string first = Begin(axis), last = End(axis);
-  const int innermost = signature_.row_axes - (columns_ ? 2 : 1);
+  const int innermost = LastOfRows();
   if (axis == innermost && TakesRowsTogether()) {
     RowsTogether(first, last);
     return;

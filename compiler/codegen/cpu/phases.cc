@@ -55,7 +55,7 @@ bool PhaseEmitter::IsCut(int axis) const {
 }
 
 void PhaseEmitter::RowPointers(const std::set<int>* used) {
-  const int last = signature_.row_axes - (columns_ ? 2 : 1);
+  const int last = LastOfRows();
   for (std::size_t k = 0; k < operands_.size(); ++k) {
     const Operand& o = operands_[k];
     if (o.base == o.name || (used != nullptr && used->count(static_cast<int>(k)) == 0)) continue;

@@ -41,6 +41,8 @@ class PhaseEmitter : protected ValueEmitter {
   int SizeOfElement(std::size_t operand) const {
     return static_cast<int>(SizeOf(OperandType(static_cast<int>(operand))));
   }
+  // The last of the axes whose indices rows, or columns, or lanes have in common.
+  int LastOfRows() const { return (columns_ ? vector_axis_ : signature_.row_axes) - 1; }
   // Operand pointers of a row, once all row axes that move them are known: all of them, or those of `used`.
   void RowPointers(const std::set<int>* used = nullptr);
   std::set<int> UsedOperands(const Phase& phase, const std::set<int>& reached, bool is_last) const;

@@ -65,7 +65,7 @@ std::map<int, bool> ColumnEmitter::DecidedAt(const Phase& phase, const std::map<
 bool ColumnEmitter::ChoosesInBatch() const {
   index_t points = 1;
   std::map<int, index_t> place;
-  for (int axis = 1; axis < kernel_.rank(); ++axis) {
+  for (int axis = vector_axis_ + 1; axis < kernel_.rank(); ++axis) {
     if (!IsBaked(axis)) return false;
     points *= ElementsAlong({axis});
     place[axis] = 0;
