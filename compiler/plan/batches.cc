@@ -125,7 +125,7 @@ class Batch {
     const bool gathers = std::any_of(kernel_.values.begin(), kernel_.values.end(),
                                      [](const Value& v) { return v.kind == Value::Kind::kGather; });
     if (gathers && (axis_ > 0 || kernel_.rank() < 3 || !kernel_.vector_axis_is_inner())) return false;
-    const std::vector<bool> moves = MovesAlong(kernel_, 0), data = FollowsFromMemory(kernel_);
+    const std::vector<bool> moves = MovesAlong(kernel_, axis_), data = FollowsFromMemory(kernel_);
     const auto is_index = [&](int id) {
       const Value& v = kernel_.values[static_cast<std::size_t>(id)];
       return v.kind == Value::Kind::kIndex && v.index == axis_;
