@@ -67,18 +67,27 @@ int Composer::Spread(const Operand& pending, const PartialShape& shape) {
   return graph_.Broadcast(pending.node, std::move(axes), shape);
 }
 
-// The shape of which broadcasts have each dimension, together; else none.
-PartialShape Composer::ShapeOfAll(const std::vector<Operand>& pending) const {
+// The dimensions that broadcasts have together, from `first` on; none if there is one between them that none has.
+PartialShape Composer::ShapeOfAll(const std::vector<Operand>& pending, int* first) const {
   std::map<int, Dimension> dims;
   for (const Operand& operand : pending) {
     if (operand.kind != Kind::kPending) continue;
     int axis = operand.axis;
     for (const Dimension& dim : graph_.node(operand.node).shape) dims.try_emplace(axis++, dim);
   }
-  if (dims.begin()->first != 0 || dims.rbegin()->first + 1 != static_cast<int>(dims.size())) return {};
+  if (dims.empty()) return {};
+  *first = dims.begin()->first;
+  if (dims.rbegin()->first - *first + 1 != static_cast<int>(dims.size())) return {};
   std::vector<Dimension> all;
   for (const auto& [axis, dim] : dims) all.push_back(dim);
   return PartialShape(std::move(all));
+}
+
+std::string Composer::BroadcastText(const Operand& pending) const {
+  std::string axes = detail::Concat(pending.axis);
+  for (std::size_t d = 1; d < graph_.node(pending.node).shape.size(); ++d)
+    axes += detail::Concat(", ", pending.axis + static_cast<int>(d));
+  return "broadcast<" + axes + ">";
 }
 
 Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
@@ -96,21 +105,27 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   for (const Operand& operand : operands)
     if (operand.kind == Kind::kNode && shape.size() == 0) shape = graph_.node(operand.node).shape;
   const Operand* pending = nullptr;
+  int first = 0;  // of the dimensions of a shape, which is that of all broadcasts together
+  const auto rank = [this](const Operand& of) { return graph_.node(of.node).shape.size(); };
   for (const Operand& operand : operands) {
     if (operand.kind != Kind::kPending) continue;
-    if (pending != nullptr && pending->axis != operand.axis && shape.size() == 0) {
+    if (pending != nullptr && rank(operand) == 0) continue;  // a number is alike along any axes
+    const bool alike =
+        pending == nullptr || rank(*pending) == 0 || (pending->axis == operand.axis && rank(*pending) == rank(operand));
+    if (!alike && shape.size() == 0) {
       shape = OpenShape();
-      if (shape.size() == 0) shape = ShapeOfAll(operands);
+      if (shape.size() == 0) shape = ShapeOfAll(operands, &first);
+      Require(shape.size() > 0, info.name, ": the shape of ", BroadcastText(*pending), "(...) and ",
+              BroadcastText(operand), "(...) is not known: none has the dimensions between them; write ",
+              BroadcastText(operand), "(value, like)");
     }
-    Require(pending == nullptr || pending->axis == operand.axis || shape.size() > 0, info.name,
-            ": the shape of two broadcasts along different axes (", pending ? pending->axis : 0, " and ", operand.axis,
-            ") is not known; write broadcast<axis>(value, like)");
     pending = &operand;
   }
   std::vector<int> nodes;
   for (const Operand& operand : operands) {
     if (operand.kind == Kind::kLiteral) nodes.push_back(graph_.Constant(operand.number, dtype));
-    else if (operand.kind == Kind::kPending && shape.size() > 0) nodes.push_back(Spread(operand, shape));
+    else if (operand.kind == Kind::kPending && shape.size() > 0)
+      nodes.push_back(Spread(Operand::Pending(operand.node, rank(operand) == 0 ? 0 : operand.axis - first), shape));
     else nodes.push_back(operand.node);
   }
   int made = graph_.Map(op, std::move(nodes));
@@ -118,8 +133,9 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
                      std::all_of(operands.begin(), operands.end(),
                                  [](const Operand& o) { return o.literal == LiteralType::kInteger; });
   if (whole && IsFloat(dtype)) made = AsWholeNumber(op, made, operands);
-  Operand result =
-      pending != nullptr && shape.size() == 0 ? Operand::Pending(made, pending->axis) : Operand::Node(made);
+  Operand result = Operand::Node(made);
+  if (pending != nullptr && (shape.size() == 0 || first > 0))
+    result = Operand::Pending(made, shape.size() == 0 ? pending->axis : first);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
 }
@@ -416,8 +432,9 @@ Operand Composer::Dot(const Operand& a, const Operand& b, bool transpose_a, bool
 
 int Composer::Resolve(const Operand& value, std::string_view what) {
   if (value.kind == Kind::kLiteral) return graph_.Constant(value.number, DType::kFloat32);
-  Require(value.kind == Kind::kNode, what, ": the shape of broadcast<", value.axis,
-          ">(...) is not known here; write broadcast<", value.axis, ">(value, like)");
+  if (value.kind == Kind::kPending)
+    throw Error(detail::Concat(what, ": the shape of ", BroadcastText(value), "(...) is not known here; write ",
+                               BroadcastText(value), "(value, like)"));
   return value.node;
 }
 

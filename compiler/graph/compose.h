@@ -5,6 +5,7 @@
 #define UMBRA_COMPILER_GRAPH_COMPOSE_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -87,7 +88,8 @@ class Composer {
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Spread(const Operand& pending, const PartialShape& shape);
   PartialShape OpenShape();
-  PartialShape ShapeOfAll(const std::vector<Operand>& pending) const;
+  PartialShape ShapeOfAll(const std::vector<Operand>& pending, int* first) const;
+  std::string BroadcastText(const Operand& pending) const;
 
   Graph& graph_;
   PartialShape open_;  // of rank 0 if there is none
