@@ -303,8 +303,8 @@ class Rows {
            });
   }
 
-  // Does the gather take elements that lie side by side for steps along the axis `across`, or the same one, wherever
-  // positions guard it?
+  // Does the gather take elements that lie side by side for steps along the axis `across`, each for so many steps, or
+  // the same one, wherever positions guard it?
   bool LiesAlong(const Value& gather, int across) const {
     const std::size_t rank = gather.args.size() - (gather.guarded ? 1 : 0);
     if (rank == 0 || BufferOf(gather).dtype == DType::kBool ||
@@ -313,7 +313,15 @@ class Rows {
     const std::vector<bool> beside = MovesAlong(kernel_, across);
     for (std::size_t d = 0; d + 1 < rank; ++d)
       if (beside[static_cast<std::size_t>(gather.args[d])]) return false;
-    return !beside[static_cast<std::size_t>(gather.args[rank - 1])] || FollowsFrom(gather.args[rank - 1], across, true);
+    const int last = gather.args[rank - 1];
+    return !beside[static_cast<std::size_t>(last)] || FollowsFrom(last, across, true) || Repeats(last, across);
+  }
+
+  // Is it the position along the axis divided by a number?
+  bool Repeats(int id, int axis) const {
+    const Value& v = value(id);
+    return v.kind == Value::Kind::kMap && v.op == graph::Op::div && value(v.args[0]).kind == Value::Kind::kIndex &&
+           value(v.args[0]).index == axis && value(v.args[1]).kind == Value::Kind::kConstant;
   }
 
   // Is the value made of constants and the position along the axis, or, if `evenly`, does it grow evenly along that?

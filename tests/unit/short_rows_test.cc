@@ -213,6 +213,20 @@ TEST(ShortRows, OfOthers) {
   }
 }
 
+// Pixels of colours that are stored at a lower resolution, each for several pixels of a line.
+TEST(ShortRows, OfRepeatedElements) {
+  const std::string text =
+      "kernel k(u: T[p, q], v: T[p, q]) -> (o: T[h, w, 3]) {\n"
+      "  a = upsampling_nearest(u, S) b = upsampling_nearest(v, S)\n"
+      "  r = reshape(a + 2 * b, extent<0>(u) * S, extent<1>(u) * S, 1)\n"
+      "  g = reshape(b - 3, extent<0>(u) * S, extent<1>(u) * S, 1)\n"
+      "  o = concat(r, g, r * 3 - g, 2)\n}";
+  for (const char* times : {"2", "3", "7", "16", "17"})
+    for (const char* type : {"f32", "u8", "i64"})
+      ExpectAsInterpreted(With(With(text, "S", times), "T", type), {{1, 1}, {2, 9}}, 0);
+  ExpectAsInterpreted(With(With(text, "S", "2"), "T", "f16"), {{1, 3001}}, 0);
+}
+
 // What many tensors are joined to, along any axis: each element is its own tensor's.
 TEST(ShortRows, JoinedOfMany) {
   constexpr index_t kRows = 37, kColumns = 21;
