@@ -105,7 +105,7 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   for (const Operand& operand : operands)
     if (operand.kind == Kind::kNode && shape.size() == 0) shape = graph_.node(operand.node).shape;
   const Operand* pending = nullptr;
-  int first = 0;  // of the dimensions of a shape, which is that of all broadcasts together
+  int first = 0;  // of the result's dimensions, where they are those of all broadcasts together
   const auto rank = [this](const Operand& of) { return graph_.node(of.node).shape.size(); };
   for (const Operand& operand : operands) {
     if (operand.kind != Kind::kPending) continue;
@@ -133,9 +133,9 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
                      std::all_of(operands.begin(), operands.end(),
                                  [](const Operand& o) { return o.literal == LiteralType::kInteger; });
   if (whole && IsFloat(dtype)) made = AsWholeNumber(op, made, operands);
-  Operand result = Operand::Node(made);
-  if (pending != nullptr && (shape.size() == 0 || first > 0))
-    result = Operand::Pending(made, shape.size() == 0 ? pending->axis : first);
+  if (pending != nullptr && shape.size() == 0) first = pending->axis;
+  const bool stays = pending != nullptr && (shape.size() == 0 || first > 0);
+  Operand result = stays ? Operand::Pending(made, first) : Operand::Node(made);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
 }
