@@ -165,15 +165,20 @@ std::optional<Span> KernelShape::SpanOf(int id) const {
   if ((span->repeats > 1 || span->group > 0) && options_.variant.strided) return std::nullopt;
   if (span->group > 0) {  // all of a packet's groups are there
     const auto& access = signature_.operands[static_cast<std::size_t>(v.index)];
-    const auto& extent = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back();
-    if (!PacketsBeginAtMultiples(span->group) || !(extent == signature_.axes[static_cast<std::size_t>(vector_axis_)]))
+    const runtime::Extent &elements = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape.back(),
+                          &axis = signature_.axes[static_cast<std::size_t>(vector_axis_)];
+    const auto has_groups = [&](const runtime::Extent& extent) {
+      return extent.is_static() && extent.value % span->group == 0;
+    };
+    const bool side_by_side = elements == axis && span->away == 0LL && !v.guarded;
+    if (!PacketsBeginAtMultiples(span->group) || !(side_by_side || (has_groups(elements) && has_groups(axis))))
       return std::nullopt;
   }
   return span;
 }
 
 bool KernelShape::PacketsBeginAtMultiples(int number) const {
-  return vector_axis_ > 0 && runs_.alike.empty() && !Splits() && PacketWidth() % number == 0;
+  return vector_axis_ > 0 && runs_.granule % number == 0 && !Splits() && PacketWidth() % number == 0;
 }
 
 std::optional<LaneRun> KernelShape::LaneRunOf(int id) const {

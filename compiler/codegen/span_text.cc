@@ -96,10 +96,17 @@ std::string ValueEmitter::GatherAddress(const Value& v, const std::string& index
   return address;
 }
 
+std::string ValueEmitter::GroupText(int position, const Span& span, const std::string& index) const {
+  const auto moved = [](const std::string& from, long long by) {
+    return by == 0 ? from : fmt::format("{} {} {}", from, by < 0 ? '-' : '+', std::abs(by));
+  };
+  return span.away ? moved(index, *span.away) : moved(EmitLane(lanes_, position, index, nullptr), -span.first);
+}
+
 Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes) {
   const Value& v = value(id);
   const std::size_t rank = span.slopes.size();
-  const std::string address = GatherAddress(v, index, span.group > 0 ? index : "");
+  const std::string address = GatherAddress(v, index, span.group > 0 ? GroupText(v.args[rank - 1], span, index) : "");
   std::string stride;
   bool unit = !options_.variant.strided && rank > 0;
   for (std::size_t d = 0; d < rank; ++d) {
@@ -113,20 +120,22 @@ Expr ValueEmitter::DefineSpan(int id, const Span& span, const std::string& index
     const std::string factor = span.slopes[d] == 1 && !by_one ? "" : std::to_string(span.slopes[d]);
     stride += (stride.empty() ? "" : " + ") + factor + (by_one ? "" : (factor.empty() ? "" : " * ") + name);
   }
+  const bool guarded = !inside_ && !decided_.Reads(id);
+  const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
+  const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
   if (span.group > 0) {
-    const std::string group = fmt::format("{}, {}, {}, {}", speller_->Type(v.type), span.group, span.first, span.step);
+    const std::string group = fmt::format("{}, {}, {}, {}", type, span.group, span.first, span.step);
+    if (guarded)
+      return {fmt::format("in_groups<{}>(load_span<{}>({}, {}, {}, {}))", group, type, address, first, last, outside)};
     return {lanes.empty() ? fmt::format("load_in_groups<{}>({})", group, address)
                           : fmt::format("load_in_groups_head<{}>({}, {})", group, address, lanes)};
   }
-  const bool guarded = !inside_ && !decided_.Reads(id);
   if (!guarded && span.repeats == 1 && stride != "2" && stride != "-1") {
     if (unit) return lanes.empty() ? speller_->Load(v.type, address) : speller_->LoadHead(v.type, address, lanes);
     if (stride.empty()) stride = "0";
     return lanes.empty() ? speller_->Gather(v.type, address, stride)
                          : speller_->GatherHead(v.type, address, stride, lanes);
   }
-  const auto [first, last] = RunText(guarded ? span.run : LaneRun(), index, lanes);
-  const std::string outside = Literal(v.constant, v.type), type = speller_->Type(v.type);
   if (span.repeats > 1)
     return {fmt::format("load_repeated_span<{}, {}>({}, {}, {}, {}, {})", type, span.repeats, address,
                         RestText(span.dividend, span.repeats, index), first, last, outside)};

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "compiler/plan/positions.h"
 
@@ -79,6 +81,14 @@ class Analysis {
     return bound;
   }
 
+  // Where along the axis a bound that differs by 1 from lane to lane begins to hold, or no longer does.
+  std::optional<long long> Turn(const LaneBound& bound) const {
+    const auto less = Rest(bound.less), greater = Rest(bound.greater);
+    if (!less || !greater || !Slope(bound.less) || !Slope(bound.greater)) return std::nullopt;
+    const long long even = (*greater - *less) * bound.slope;
+    return (bound.or_equal == (bound.slope > 0)) ? even + 1 : even;
+  }
+
   // The same of positions that differ more and more, or less and less.
   std::optional<LaneBound> Bound(int id) const {
     const auto bound = Comparison(id);
@@ -97,29 +107,60 @@ class Analysis {
            });
   }
 
-  // What the position is beside the axis and its quotients, if that is a number.
-  std::optional<long long> Rest(int id) const {
-    if (const auto found = rests_.find(id); found != rests_.end()) return found->second;
-    const auto rest = FindRest(value(id));
-    rests_.emplace(id, rest);
-    return rest;
+  // What the position is beside the axis and its quotient by `period`, if that is a number.
+  std::optional<long long> Rest(int id, int period = 0) const {
+    const std::pair<int, int> key{id, period};
+    if (const auto found = rests_.find(key); found != rests_.end()) return found->second;
+    return rests_[key] = FindRest(value(id), period);
+  }
+
+  // What it leaves of `divisor` where the axis stands at a multiple of that, if it is known.
+  std::optional<long long> RemainderOf(int id, int divisor) const {
+    const std::pair<int, int> key{id, divisor};
+    if (const auto found = remainders_.find(key); found != remainders_.end()) return found->second;
+    return remainders_[key] = FindRemainderOf(value(id), divisor);
   }
 
  private:
-  std::optional<long long> FindRest(const Value& v) const {
+  std::optional<long long> FindRest(const Value& v, int period) const {
     if (v.kind == Kind::kIndex && v.index == axis_) return 0;
     if (v.kind == Kind::kConstant) return static_cast<long long>(v.constant);
     if (v.kind != Kind::kMap) return std::nullopt;
-    const auto a = Rest(v.args[0]), b = v.args.size() > 1 ? Rest(v.args[1]) : 0;
+    if (v.op == Op::div) return IsQuotient(v, period) ? std::optional(0LL) : std::nullopt;
+    const auto a = Rest(v.args[0], period), b = v.args.size() > 1 ? Rest(v.args[1], period) : 0;
     if (!a || !b) return std::nullopt;
     switch (v.op) {
       case Op::plus: return *a + *b;
       case Op::minus: return *a - *b;
       case Op::negative: return -*a;
       case Op::mul: return *a * *b;
-      case Op::div: return value(v.args[0]).kind == Kind::kIndex ? std::optional(0LL) : std::nullopt;
       default: return std::nullopt;
     }
+  }
+
+  std::optional<long long> FindRemainderOf(const Value& v, int divisor) const {
+    const auto left = [divisor](long long of) { return (of % divisor + divisor) % divisor; };
+    if (v.kind == Kind::kIndex && v.index == axis_) return 0;
+    if (v.kind == Kind::kConstant) return left(static_cast<long long>(v.constant));
+    if (v.kind != Kind::kMap) return std::nullopt;
+    if (v.op == Op::mul)
+      for (const int arg : v.args)
+        if (value(arg).kind == Kind::kConstant && left(static_cast<long long>(value(arg).constant)) == 0) return 0;
+    if (v.op != Op::plus && v.op != Op::minus && v.op != Op::negative && v.op != Op::mul) return std::nullopt;
+    const auto a = RemainderOf(v.args[0], divisor), b = v.args.size() > 1 ? RemainderOf(v.args[1], divisor) : 0;
+    if (!a || !b) return std::nullopt;
+    switch (v.op) {
+      case Op::plus: return left(*a + *b);
+      case Op::minus: return left(*a - *b);
+      case Op::negative: return left(-*a);
+      default: return left(*a * *b);
+    }
+  }
+
+  bool IsQuotient(const Value& v, int period) const {
+    const Value &dividend = value(v.args[0]), &by = value(v.args[1]);
+    return dividend.kind == Kind::kIndex && dividend.index == axis_ && by.kind == Kind::kConstant &&
+           by.constant == period;
   }
 
   std::optional<Growth> FindGrowth(const Value& v, int id) const {
@@ -229,7 +270,7 @@ class Analysis {
   const IsAlike& is_alike_;
   int axis_;
   mutable std::map<int, std::optional<Growth>> growths_;  // of the values that were asked about
-  mutable std::map<int, std::optional<long long>> rests_;
+  mutable std::map<std::pair<int, int>, std::optional<long long>> rests_, remainders_;
   mutable std::map<int, Range> ranges_;
 };
 
@@ -273,18 +314,20 @@ int PairsOf(const Kernel& kernel, const Value& gather, std::size_t rank) {
   return -1;
 }
 
-// Does each group of lanes read what stands at the same places of the last dimension, in another order?
-bool FindGroup(const Kernel& kernel, const Value& gather, const Growth& growth, const std::optional<long long>& rest,
-               Span* span) {
+// Does each group of lanes read what stands in one group of the last dimension, in another order?
+bool FindGroup(const Kernel& kernel, const Analysis& analysis, int position, const Growth& growth, Span* span) {
   const Value& dividend = kernel.values[static_cast<std::size_t>(growth.dividend)];
   const bool of_axis = dividend.kind == Kind::kIndex && dividend.index == kernel.signature.vector_axis;
-  if (gather.guarded || !of_axis || !rest || growth.by_lane * growth.period + growth.by_period != growth.period)
+  const auto first = analysis.RemainderOf(position, growth.period);
+  if (!span->run.bounds.empty() || !of_axis || !first ||
+      growth.by_lane * growth.period + growth.by_period != growth.period)
     return false;
-  const long long last = *rest + growth.by_lane * (growth.period - 1);
-  if (std::min(*rest, last) < 0 || std::max(*rest, last) >= growth.period) return false;
+  const long long last = *first + growth.by_lane * (growth.period - 1);
+  if (last < 0 || last >= growth.period) return false;
   span->group = growth.period;
-  span->first = *rest;
+  span->first = *first;
   span->step = growth.by_lane;
+  if (const auto rest = analysis.Rest(position, growth.period)) span->away = *rest - *first;
   return true;
 }
 
@@ -322,7 +365,7 @@ std::optional<long long> FindSlope(const Kernel& kernel, int id, const IsAlike& 
 bool IsRemainder(const Kernel& kernel, int id, const IsAlike& is_alike) {
   const Analysis analysis(kernel, is_alike);
   const auto growth = analysis.GrowthOf(id);
-  return growth && growth->Returns() && analysis.Rest(id) == 0;
+  return growth && growth->Returns() && analysis.Rest(id, growth->period) == 0;
 }
 
 Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_alike,
@@ -333,6 +376,9 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
   };
   Analysis analysis(kernel, alike_in_run);
   const Analysis in_all_runs(kernel, is_alike);
+  const auto end_at = [&](const std::optional<long long>& end) {
+    runs.granule = std::gcd(runs.granule, end.value_or(1));
+  };
   const std::set<int> choices = FindChoices(kernel, phase);
   for (const int id : phase.element_values) {
     const Value& v = kernel.values[static_cast<std::size_t>(id)];
@@ -346,11 +392,15 @@ Runs FindRuns(const Kernel& kernel, const plan::Phase& phase, const IsAlike& is_
       const bool is_short = divisor.kind == Kind::kConstant && divisor.constant < kShortestRun;
       if (is_short || analysis.Slope(v.args[0]) != 1 || analysis.Slope(v.args[1]) != 0) continue;
       runs.quotients.push_back(id);
+      end_at(divisor.kind == Kind::kConstant ? std::optional(static_cast<long long>(divisor.constant)) : std::nullopt);
+      end_at(in_all_runs.IsNatural(v.args[0]) ? in_all_runs.Rest(v.args[0])
+                                              : std::nullopt);  // below 0 they are cut off, and end elsewhere
       runs.alike.push_back(id);
       analysis.Forget(id);
     } else if (const auto bound = chooses ? analysis.Bound(id) : std::nullopt;
                bound && (bound->slope == 1 || bound->slope == -1)) {
       runs.choices.push_back(*bound);
+      end_at(in_all_runs.Turn(*bound));
       runs.alike.push_back(id);
       analysis.Forget(id);
     } else {
@@ -392,7 +442,7 @@ std::optional<Span> FindSpan(const Kernel& kernel, int id, const IsAlike& is_ali
       if (!analysis.IsNatural(growth->dividend, span.run)) return std::nullopt;
       span.dividend = growth->dividend;
       span.repeats = growth->period;
-    } else if (!FindGroup(kernel, gather, *growth, analysis.Rest(gather.args[d]), &span)) {
+    } else if (!FindGroup(kernel, analysis, gather.args[d], *growth, &span)) {
       return std::nullopt;
     }
   }

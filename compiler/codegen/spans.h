@@ -31,13 +31,15 @@ struct LaneRun {
 /// A gather as a walk through memory: from lane to lane its position in dimension d grows by slopes[d]. If
 /// `repeats` is not 1, the last one's grows by 1 each time that `dividend`, which grows from lane to lane and
 /// is not negative where the guard holds, passes a multiple of `repeats`. If `group` is not 0, index i of the vector
-/// axis, r past a multiple of `group`, has the position i - r + first + step * r in the last dimension, in the same
-/// group.
+/// axis, r past a multiple of `group`, has the position i - r + away + first + step * r in the last dimension; `away`
+/// is a multiple of `group`, and what is added to it is from 0 to `group`: a group of lanes reads one group of
+/// elements.
 struct Span {
   std::vector<long long> slopes;
   int repeats = 1, dividend = 0;
   int group = 0;
   long long first = 0, step = 0;
+  std::optional<long long> away;
   int pairs = -1;  ///< where the last slope is 2, an axis of 2 along which only the last position grows, by 1
   LaneRun run;  ///< of its guard
 };
@@ -53,6 +55,7 @@ struct Runs {
   std::vector<int> walks;  ///< divisions that stay the same, by what stays the same from run to run, too
   std::vector<LaneBound> choices;  ///< conditions that choose, with a slope of 1 or -1
   std::vector<int> alike;  ///< all values that are the same along a run, in order of evaluation
+  long long granule = 0;  ///< runs begin and end at multiples of it, or where the axis ends; 0: of any number
   bool empty() const { return quotients.empty() && choices.empty(); }
 };
 

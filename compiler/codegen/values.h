@@ -152,6 +152,8 @@ class ValueEmitter : protected KernelShape {
   std::string GatherAddress(const Value& v, const std::string& index, const std::string& last = "",
                             std::size_t last_dims = 1) const;
 
+  // Where the first group of a packet begins in the last dimension, which has this position.
+  std::string GroupText(int position, const Span& span, const std::string& index) const;
   // A gather as a load of the lanes that its guard leaves.
   Expr DefineSpan(int id, const Span& span, const std::string& index, const std::string& lanes);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "compiler/transform/copy_node.h"
@@ -14,6 +15,9 @@ namespace umbra::graph {
 namespace {
 
 using Kind = Node::Kind;
+
+// Far below where positions wrap around.
+constexpr double kMostMoved = 0x1p40;
 
 class Simplifier {
  public:
@@ -124,6 +128,10 @@ class Simplifier {
         for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
           if (IsTrue(inputs[k]) && HasShapeOf(inputs[1 - k], node)) return inputs[1 - k];
         break;
+      case Op::eq:
+        if (is_zero)
+          if (const auto rest = RestOfMoved(inputs[0])) inputs[0] = Shaped(*rest, node);
+        break;
       case Op::ne: {  // a condition that was made a number
         const Node& number = result_.node(inputs[0]);
         if (b && *b == 0 && keeps_shape && number.kind == Kind::kCast &&
@@ -180,6 +188,42 @@ class Simplifier {
     const int start = from.inputs[0];
     if (by == 0 && HasShapeOf(start, node)) return start;
     return Shaped(result_.Map(Op::plus, {start, result_.Constant(by, DType::kInt64)}), node);
+  }
+
+  // Is the value an index, or made of one by adding numbers, so that it is far from where numbers wrap around?
+  bool IsNearIndex(int id) const {
+    constexpr int kFew = 16;
+    const Node* node = &result_.node(id);
+    for (int k = 0; k < kFew && node->kind == Kind::kMap && (node->op == Op::plus || node->op == Op::minus); ++k) {
+      if (!ConstantOf(node->inputs[1]) || std::abs(*ConstantOf(node->inputs[1])) > kMostMoved) return false;
+      node = &result_.node(node->inputs[0]);
+    }
+    return node->kind == Kind::kIndex;
+  }
+
+  // What x + c leaves of d is 0 where what x leaves is, if c is a multiple of d: x - x / d * d for the same of x + c.
+  std::optional<int> RestOfMoved(int id) {
+    const auto args = [this](int of, Op op) {
+      const Node& node = result_.node(of);
+      return node.kind == Kind::kMap && node.op == op && node.dtype == DType::kInt64
+                 ? std::optional(std::pair(node.inputs[0], node.inputs[1]))
+                 : std::nullopt;
+    };
+    const auto difference = args(id, Op::minus);
+    const auto multiple = difference ? args(difference->second, Op::mul) : std::nullopt;
+    const auto quotient = multiple ? args(multiple->first, Op::div) : std::nullopt;
+    if (!quotient || quotient->first != difference->first || ConstantOf(quotient->second) < 1.0 ||
+        ConstantOf(quotient->second) != ConstantOf(multiple->second))
+      return std::nullopt;
+    auto moved = args(quotient->first, Op::plus);
+    if (!moved) moved = args(quotient->first, Op::minus);
+    const auto by = moved ? ConstantOf(moved->second) : std::nullopt;
+    if (!by || std::fmod(*by, *ConstantOf(quotient->second)) != 0 || std::abs(*by) > kMostMoved ||
+        !IsNearIndex(moved->first))
+      return std::nullopt;
+    const int start = moved->first;
+    return result_.Map(
+        Op::minus, {start, result_.Map(Op::mul, {result_.Map(Op::div, {start, quotient->second}), multiple->second})});
   }
 
   // Positions of a gather that matter where the condition holds alone. Other readers have them as they were.

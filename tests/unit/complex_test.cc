@@ -1,6 +1,7 @@
 // Complex numbers as pairs along the last axis: the routes agree, and the numbers are those of std::complex.
 #include <complex>
 
+#include "tests/support/as_interpreted.h"
 #include "tests/unit/index_map_common.h"
 
 namespace umbra {
@@ -52,6 +53,43 @@ TEST(Complex, WholePackets) {
 }
 
 TEST(Complex, Integers) { CheckComplex<std::int32_t>(5, 17); }  // with zeros to divide by
+
+// Parts of a row are put together: pairs begin at known places of a run, or at others than packets do.
+TEST(Complex, Butterflies) {
+  const std::string text =
+      "kernel k(x: T[n, N], w: T[H]) -> (y: T[n, N], z: T[n, N]) {\n  a = slice(x, 1, 0, H)\n  h = slice(x, 1, H, N)\n"
+      "  b = complex_mul_cc(h, broadcast<1>(w, h))\n  y = concat(a + b, a - b, 1)\n"
+      "  z = concat(slice(conj(x), 1, 6, N), complex_exchange(slice(x, 1, 0, 6)), 1)\n}";
+  for (const index_t columns : {16, 76, 96, 128})
+    for (const char* type : {"f32", "f64", "i32"})
+      drawn::ExpectAsInterpreted(
+          drawn::With(drawn::With(drawn::With(text, "T[", std::string(type) + "["), "N", std::to_string(columns)), "H",
+                      std::to_string(columns / 2)),
+          {{3}}, 0);
+}
+
+// A run has a row of its own, begins where no group does, or ends where quotients of negative numbers do.
+TEST(Complex, PartsOfOtherRows) {
+  for (const char* body :
+       {"(x: f32[24, 60]) -> (y: f32[4, 360]) { y = reshape(complex_exchange(x), 4, 360) }",
+        "(x: f64[16, 24]) -> (y: f64[8, 48]) {\n  v = reshape(x, 8, 48)\n  y = complex_mul_cc(v, flip(v, 1))\n}",
+        "(x: f32[n, 24]) -> (y: f32[n, ?]) {\n"
+        "  y = concat(x, reshape(complex_exchange(reshape(x, n, 3, 8)), n, 24), 1)\n}",
+        "(x: f32[n, 24]) -> (y: f32[n, ?]) {\n"
+        "  y = pad(concat(complex_exchange(x), reshape(flip(reshape(x, n, 3, 8), 2), n, 24), 1), 0, 16)\n}",
+        "(x: f32[n, 48]) -> (y: f32[n, 48]) {\n  b = broadcast<1>(steps<i64>(48, 1), x)\n"
+        "  y = complex_exchange(x) + tcast<f32>((b - 20) / 12 * 3) + ((b - 8) / 8 == 0 ? x : 7)\n}"})
+    drawn::ExpectAsInterpreted(std::string("kernel k") + body, {{3}}, 0);
+}
+
+// Which part a row is of is asked in each packet.
+TEST(Complex, RowsOfSeveral) {
+  const std::string text =
+      "kernel k(x: f32[n, 322], z: f32[m, 322]) -> (s: f32[?]) {\n"
+      "  s = reduce_with_axis<minimum>(concat(complex_exchange(x) * 2, complex_exchange(z), 0), 1)\n}";
+  drawn::ExpectAsInterpreted(text, {{3, 2}, {0, 1}, {2, 0}}, 0);
+  drawn::ExpectAsInterpreted(drawn::With(text, "322", "320"), {{3, 2}}, 0);
+}
 
 TEST(Complex, AsStdComplex) {
   using Number = std::complex<double>;

@@ -224,6 +224,14 @@ TEST(PositionForms, WhatMayWrapAround) {
                                    [0]);
   sum({{x.ref}, {y.ref}, {}});
   for (index_t k = 0; k < kCount; ++k) ASSERT_EQ(at(y)[k], 3 * kLarge * (k % 7) - k % 7) << k;
+  const Function rest = Compile(graph::ParseText(
+      "kernel k(x: i64[10000]) -> (y: i64[10000]) {\n  s = steps<i64>(10000, 1) * 2251799813685248 * 4096 + x\n"
+      "  r = s + 1536\n  y = r - r / 3 * 3 == 0 ? 1 : x - x\n}")[0]);
+  rest({{x.ref}, {y.ref}, {}});
+  for (index_t k = 0; k < kCount; ++k) {
+    const auto moved = static_cast<std::uint64_t>(k) * kFactor * 4096 + static_cast<std::uint64_t>(k % 7) + 1536;
+    ASSERT_EQ(at(y)[k], static_cast<index_t>(moved) % 3 == 0) << k;
+  }
 }
 
 // Where a condition bounds an index, quotients may need a division less. They come to the same there.

@@ -226,6 +226,7 @@ void PhaseEmitter::RunLoop(const Phase& phase) {
       if (Streams() && MakesLines(store)) DeclareStreamedRow(store, Address(store.operand, VectorBegin()));
     out_.Open("for (long long {} = {}; {} < {};)", i, VectorBegin(), i, end);
     const std::string run = names_.Make("run");
+    runs_.granule = runs.granule;
     for (const int id : runs.alike) {
       const std::string name = names_.Make("t" + std::to_string(id));
       const auto walk = walks.find(id);
@@ -276,7 +277,7 @@ void PhaseEmitter::RunPackets(const Phase& phase, const Runs& runs, const std::s
   Names names = names_;
   ElementBody(phase, i, "", &names);
   out_.Close();
-  if (width_ == 1) return;
+  if (width_ == 1 || (runs.granule % width_ == 0 && DividesExtent(width_) && VectorBegin() == "0")) return;
   out_.Open("if (const long long lanes = {} - {}; lanes > 0)", run, i);
   names = names_;
   ElementBody(phase, i, "lanes", &names);
