@@ -78,6 +78,22 @@ std::string Nearest(std::string_view name) {
   return nearest;
 }
 
+// What other libraries have by these names.
+constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
+    {"where", "select(condition, a, b) or condition ? a : b"},
+    {"log10", "log2(x) * 0.30102999566"},
+    {"hypot", "sqrt(x * x + y * y)"},
+    {"roll", "concat(...) of the two slices that change places"},
+    {"stack", "concat(a, b, axis) of operands that reshape(...) has given an axis of 1"},
+    {"zeros_like", "0 * x"},
+    {"norm", "sqrt(reduce_with_axis<sum>(x * x, axis))"},
+    {"matmul", "dot(a, b), or batch_dot(a, b)"},
+    {"einsum", "dot(a, b), batch_dot(a, b), or a sum of broadcasts"},
+    {"arange", "steps(count, 1)"},
+    {"cast", "tcast<dtype>(x)"},
+    {"astype", "tcast<dtype>(x)"},
+};
+
 }  // namespace
 
 std::span<const CallInfo> Calls() { return kCalls; }
@@ -91,6 +107,8 @@ const CallInfo* FindCall(std::string_view name) {
 std::span<const MapName> MapNames() { return kMapNames; }
 
 std::string UnknownOperator(std::string_view name) {
+  for (const auto& [foreign, own] : kForeignNames)
+    if (name == foreign) return detail::Concat("unknown operator '", name, "'; write ", own);
   const std::string nearest = Nearest(name);
   return detail::Concat("unknown operator '", name, nearest.empty() ? "'; `umbra ops` lists them" : "'; did you mean '",
                         nearest, nearest.empty() ? "" : "'?");

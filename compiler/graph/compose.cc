@@ -97,6 +97,15 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   if (std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.kind == Kind::kLiteral; }))
     if (auto folded = FoldLiterals(op, operands)) return *folded;
 
+  const auto is_condition = [this](const Operand& o) {
+    return o.kind != Kind::kLiteral && graph_.node(o.node).dtype == DType::kBool;
+  };
+  if ((op == Op::eq || op == Op::ne) && std::all_of(operands.begin(), operands.end(), is_condition)) {
+    const Operand other = Map(Op::logical_not, {operands[1]});
+    return op == Op::eq ? Map(Op::select, {operands[0], operands[1], other})
+                        : Map(Op::select, {operands[0], other, operands[1]});
+  }
+
   DType dtype = number_dtype_;
   for (std::size_t k = operands.size(); k-- > (op == Op::select ? 1u : 0u);)
     if (operands[k].kind != Kind::kLiteral) dtype = ComputeType(graph_.node(operands[k].node).dtype);
@@ -154,9 +163,14 @@ int Composer::AsWholeNumber(Op op, int made, const std::vector<Operand>& operand
 Operand Composer::IndexMap(std::string_view name, const std::vector<Operand>& sources,
                            const std::vector<Dimension>& params, DType dtype) {
   std::vector<int> nodes;
-  for (const Operand& source : sources) nodes.push_back(Resolve(source, "an operand of " + std::string(name)));
-  // Sources of one narrow dtype are moved as they are; others meet in what they are computed in.
   const IndexMapInfo* info = FindIndexMap(name);
+  const auto model =
+      std::find_if(sources.begin(), sources.end(), [](const Operand& o) { return o.kind == Kind::kNode; });
+  const bool spreads = info != nullptr && info->of_one_shape() && model != sources.end();
+  for (const Operand& source : sources)
+    nodes.push_back(spreads && source.kind == Kind::kPending ? Spread(source, graph_.node(model->node).shape)
+                                                             : Resolve(source, "an operand of " + std::string(name)));
+  // Sources of one narrow dtype are moved as they are; others meet in what they are computed in.
   std::vector<int*> data;
   for (std::size_t k = 0; k < nodes.size(); ++k)
     if (info == nullptr || static_cast<int>(k) != info->index_source) data.push_back(&nodes[k]);
@@ -171,8 +185,10 @@ Operand Composer::Extent(const Operand& value, int axis) {
   const PartialShape shape = graph_.node(Resolve(value, "the operand of extent")).shape;
   Require(axis >= 0 && axis < static_cast<int>(shape.size()), "extent: axis ", axis, " of a tensor of rank ",
           shape.size());
-  return Operand::Node(graph_.ExtentOf(shape[static_cast<std::size_t>(axis)]));
+  return Extent(shape[static_cast<std::size_t>(axis)]);
 }
+
+Operand Composer::Extent(const Dimension& dim) { return Operand::Node(graph_.ExtentOf(dim)); }
 
 Dimension Composer::Size(const Operand& number, std::string_view what) {
   if (number.kind == Operand::Kind::kLiteral) {

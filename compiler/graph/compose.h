@@ -70,6 +70,7 @@ class Composer {
                    DType dtype = DType::kFloat32);
   /// The extent of a value along `axis`, i64.
   Operand Extent(const Operand& value, int axis);
+  Operand Extent(const Dimension& dim);
   /// A number that an index map takes: a literal, or what Graph::DimensionOf knows. `what` names it for the
   /// message.
   Dimension Size(const Operand& number, std::string_view what);

@@ -322,12 +322,22 @@ constexpr std::optional<DType> ResultOf() {
   else return std::nullopt;
 }
 
+template <typename Map>
+bool IsOfOneShape() {
+  if constexpr (std::is_base_of_v<index_map::ComplexBinary, Map>) {
+    const Map map(nullptr);
+    return map.paired[0] == map.paired[1];
+  }
+  return false;
+}
+
 #define UMBRA_ROW(type, name, form, doc) \
   {name,                                 \
    form,                                 \
    doc,                                  \
    type::kSources,                       \
    type::kParams,                        \
+   &IsOfOneShape<type>,                  \
    index_map::IndexSource<type>::value,  \
    ResultOf<type>(),                     \
    &index_map::OpenParams<type>::Has,    \

@@ -18,6 +18,7 @@ struct IndexMapInfo {
   std::string_view form, doc;
   int sources;
   int params;  ///< -1: any number
+  bool (*of_one_shape)();  ///< have all sources one shape, as the parts of pairs have?
   int index_source;  ///< the source that holds positions, of a dtype of its own; -1 if none does
   std::optional<DType> result;  ///< the dtype of the elements, where it is not that of the sources
   bool (*open)(int k);  ///< may number k be known at the call only?

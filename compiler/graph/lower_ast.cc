@@ -34,6 +34,7 @@ class ExpressionLowering {
   ExpressionLowering& operator=(const ExpressionLowering&) = delete;
 
   std::map<std::string, Operand> names;
+  std::map<std::string, Dimension> extents;  // what has no value goes by the name of an extent
   std::function<void()> after_call = [] {};  // what is checked when the kernel's own expressions have called something
 
   // Errors of the graph are shown where the expression stands, if it stands in a file.
@@ -78,6 +79,7 @@ class ExpressionLowering {
     if (const auto found = names.find(e.name); found != names.end()) return found->second;
     if (e.name == "inf") return Operand::Literal(std::numeric_limits<double>::infinity());
     if (e.name == "nan") return Operand::Literal(std::numeric_limits<double>::quiet_NaN());
+    if (const auto found = extents.find(e.name); found != extents.end()) return composer_.Extent(found->second);
     throw Error("'" + e.name + "' is not defined here");
   }
 
@@ -288,6 +290,7 @@ class KernelBuilder {
         lowering_.names[input.name] = Operand::Node(node);
       });
     named_ = symbols_;
+    for (const auto& [name, symbol] : named_) lowering_.extents.emplace(name, Dimension::WithSymbol(symbol));
     for (const Statement& statement : ast_.statements) Assign(statement);
     for (const Parameter& output : ast_.outputs) {
       const auto found = outputs_.find(output.name);
