@@ -147,7 +147,7 @@ class Composer {
   // The gather `id` at other positions, with `outside` where the guard or its own fails.
   int GatherAt(int id, const std::vector<int>& positions, int guard, double outside) {
     const Node node = result_.node(id);
-    if (IsView(id) && IsDivided(id, positions)) return result_.Gather(id, positions, guard, outside);
+    if (StaysView(id, positions)) return result_.Gather(id, positions, guard, outside);
     std::vector<int> at;
     for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
     int both = guard;
@@ -167,11 +167,44 @@ class Composer {
     return value;
   }
 
-  // Is the value an input in another shape, which is read where it lies?
+  // Is the value an input in another shape, or what is in memory with dimensions divided? It is read where that lies.
   bool IsView(int id) {
     const Node& node = result_.node(id);
-    return !on_gpu_ && node.kind == Kind::kGather && result_.node(node.inputs[0]).kind == Kind::kInput &&
-           PartsOfReshape(result_, node, &made_);
+    if (on_gpu_ || node.kind != Kind::kGather) return false;
+    const Kind from = result_.node(node.inputs[0]).kind;
+    if (from == Kind::kReduce || from == Kind::kDot) return PartsOfSource(result_, node, &made_).has_value();
+    return from == Kind::kInput && PartsOfReshape(result_, node, &made_);
+  }
+
+  // Is it better read at these positions than its input at the places of those elements?
+  bool StaysView(int view, const std::vector<int>& positions) {
+    if (!IsView(view)) return false;
+    const bool computed = result_.node(result_.node(view).inputs[0]).kind != Kind::kInput;
+    return computed || IsDivided(view, positions) || IsJoined(view, positions);
+  }
+
+  // Do the places along a dimension of the input go along several axes, and these positions along one each? `view`
+  // divides dimensions.
+  bool IsJoined(int view, const std::vector<int>& positions) {
+    if (!PartsOfSource(result_, result_.node(view), &made_)) return false;
+    const auto axes = [this](int position) { return AxesOf(position).size(); };
+    const std::vector<int> inputs = result_.node(view).inputs;
+    return std::none_of(positions.begin(), positions.end(), [&](int position) { return axes(position) > 1; }) &&
+           std::any_of(inputs.begin() + 1, inputs.end(),
+                       [&](int place) { return axes(ValueAt(place, positions, -1)) > 1; });
+  }
+
+  std::set<int> AxesOf(int position) const {
+    std::set<int> axes, seen;
+    std::vector<int> open{position};
+    while (!open.empty()) {
+      const Node& node = result_.node(open.back());
+      open.pop_back();
+      if (node.kind == Kind::kIndex) axes.insert(node.axes[0]);
+      for (const int input : node.inputs)
+        if (seen.insert(input).second) open.push_back(input);
+    }
+    return axes;
   }
 
   // Do the places of such a value's elements in the input take a division that these positions do not?
@@ -199,7 +232,7 @@ class Composer {
   }
 
   int ElementAt(int id, std::vector<int> positions, int guard) {
-    if (IsView(id) && !IsDivided(id, positions)) return ValueAt(id, positions, guard);
+    if (IsView(id) && !StaysView(id, positions)) return ValueAt(id, positions, guard);
     return Element(id, std::move(positions), guard);
   }
   int Element(int id, std::vector<int> positions, int guard) {
@@ -228,7 +261,7 @@ class Composer {
       case Kind::kIndex: return positions[static_cast<std::size_t>(node.axes[0])];
       case Kind::kGather: {
         if (node.guarded) return GatherAt(id, positions, guard, node.constant);
-        if (IsView(id) && IsDivided(id, positions)) return Element(id, positions, guard);
+        if (StaysView(id, positions)) return Element(id, positions, guard);
         std::vector<int> at;
         for (std::size_t k = 1; k < node.inputs.size(); ++k) at.push_back(ValueAt(node.inputs[k], positions, guard));
         return ElementAt(node.inputs[0], std::move(at), guard);

@@ -494,6 +494,24 @@ TEST(Views, PairsOfARow) {
       1e-6);
 }
 
+// Parts of parts are read as such, of every axis of its own.
+TEST(Views, HalvesOfParts) {
+  const auto text = [](const std::string& halves) {
+    return "kernel k(x: f32[n, 96]) -> (y: f32[n, 96]) {\n  p = reshape(x, n, 12, 8)\n  a = slice(p, 2, 0, 4)\n"
+           "  b = slice(p, 2, 4, 8)\n  y = reshape(concat(" +
+           halves + ", 2), n, 96)\n}";
+  };
+  const auto half = [](bool second) {
+    return [second](const Tensor& x, const Index& at) {
+      const index_t first = at[1] / 8 * 8 + at[1] % 4;
+      const double a = x.At({at[0], first}), b = x.At({at[0], first + 4});
+      return at[1] % 8 < 4 ? (second ? b : a + b) : (second ? a : a - b);
+    };
+  };
+  ExpectEach(text("a + b, a - b"), {11, 96}, {11, 96}, 2, half(false), 1e-6);
+  ExpectEach(text("b, a"), {11, 96}, {11, 96}, 2, half(true));
+}
+
 // A reshape that would have to divide an axis of a product, or that another divides otherwise, stays.
 TEST(Views, PartsThatDoNotFit) {
   ExpectEach(
