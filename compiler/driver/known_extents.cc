@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/plan/batches.h"
-#include "compiler/plan/short_rows.h"
+#include "compiler/plan/open_rows.h"
 #include "runtime/environment.h"
 #include "umbra/error.h"
 

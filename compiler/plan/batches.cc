@@ -124,7 +124,7 @@ class Batch {
   bool IsOfLanes() const {
     const bool gathers = std::any_of(kernel_.values.begin(), kernel_.values.end(),
                                      [](const Value& v) { return v.kind == Value::Kind::kGather; });
-    if (gathers && (axis_ > 0 || kernel_.rank() < 3 || !kernel_.vector_axis_is_inner())) return false;
+    if (gathers && (axis_ > 0 || kernel_.rank() < 3)) return false;
     const std::vector<bool> moves = MovesAlong(kernel_, axis_), data = FollowsFromMemory(kernel_);
     const auto is_index = [&](int id) {
       const Value& v = kernel_.values[static_cast<std::size_t>(id)];

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "compiler/plan/open_rows.h"
 #include "compiler/plan/plan.h"
-#include "compiler/plan/short_rows.h"
 
 namespace umbra::plan {
 

@@ -184,6 +184,15 @@ std::string ShapeText(const Plan& plan, const std::vector<runtime::Extent>& shap
 /// One line for the reader of a kernel: `y[?0, 1024] = exp(x - ...)`-like domain and operands.
 std::string Summarize(const Plan& plan, const Kernel& kernel);
 
+/// Calls f(in_rows, kernel) for each kernel: is it in a group that goes through its rows block by block?
+template <typename Plan, typename F>
+void ForEachKernel(Plan& plan, const F& f) {
+  for (const runtime::StepGroup& group : plan.groups)
+    for (int step = group.begin; step < group.end; ++step)
+      if (auto* kernel = std::get_if<Kernel>(&plan.steps[static_cast<std::size_t>(step)]))
+        f(group.kind == runtime::StepGroup::Kind::kRows, *kernel);
+}
+
 /// What a step is called: a kernel's name, or `gemm tmp0`.
 std::string StepName(const Plan& plan, const std::variant<Kernel, Gemm>& step);
 

@@ -14,6 +14,11 @@ namespace umbra::plan {
 /// The most elements of rows that several axes or several operands have together.
 inline constexpr std::int64_t kLongestOfSeveral = 128;
 
+/// The longest row that packets go across.
+inline constexpr std::int64_t kShortRow = 15;
+/// The same of a kernel that may compute functions.
+std::int64_t LongestShortRow(const Kernel& kernel);
+
 /// Do packets go across rows of so many elements, a known number, or along them? Across those that are shorter than
 /// packets; where the kernel computes functions, which waste most in a packet that is not full, across longer ones,
 /// too.
@@ -38,24 +43,6 @@ void GoAcrossShortRows(Plan* plan);
 /// What an operand has of short rows is to be dense (Access::dense), so that a kernel knows where they are. Rows of
 /// several axes, as pictures of 4 x 4 are, are short rows only then: packets go across all of their elements.
 void AskForDenseRows(Plan* plan);
-
-/// Axes that are to have so many points at most, all of them together.
-struct FewPoints {
-  std::vector<runtime::Extent> axes;
-  std::int64_t most = 0;
-};
-
-/// An open extent of rows, or of what a window moves over: where calls bring few elements, or no more than the window
-/// has, a kernel that knows how many is faster.
-struct OpenRows {
-  int symbol = 0;  ///< of the extent
-  std::vector<runtime::Extent> axes;  ///< all of the kernel's
-  std::int64_t least = 0, most = 0;  ///< elements of rows for which that is so
-  std::vector<FewPoints> few = {};  ///< and what else has to be so
-};
-
-/// Those of the plan's kernels.
-std::vector<OpenRows> FindOpenRows(const Plan& plan);
 
 }  // namespace umbra::plan
 

@@ -42,6 +42,8 @@ const Case kCases[] = {
      "  d = slice(r, 1, 3, 4)\n  i = 7 / (abs(a * d - b * c) + 1)\n  y = reshape(concat(d * i, -b * i, -c * i, a * i, 1), extent<0>(m), 2, 2)\n}"},
     {"kernel k(a: T[?, 3, 3], b: T[?, 3], c: T[?]) -> (y: T[?, 3, 3]) {\n  y = flip(a, 2) * broadcast_with_axis(b, 0, 3) + flip(a, 1) * broadcast<0>(c)\n}"},
     {"kernel k(a: T[?, 3, 3], b: T[?, 2, 3]) -> (y: T[?, 4, 3]) {\n  s = slice(slice(a, 1, 1, 2), 2, 2, 3)\n  y = concat(flip(b, 1), pad(swapaxis(s * 2, 1, 2), 0, 1), slice(a, 1, 0, 1), 1)\n}"},
+    {"kernel k(m: T[?, 3, 4], v: T[?, 3]) -> (y: T[?, 3]) {\n  r = slice(m, 2, 0, 3)\n"
+     "  y = reduce_with_axis<sum>(r * broadcast_with_axis(v, 0, 3), 2) + reshape(slice(m, 2, 3, 4), extent<0>(m), 3)\n}"},
     // Several phases, and a result for each of the batch.
     {"kernel k(x: T[?, 5, 3]) -> (y: T[?, 5, 3], s: T[?]) {\n  m = reduce_with_axis<sum>(x, 1) / 5\n  c = x - broadcast_with_axis(m, 0, 5)\n  y = c * c\n"
      "  s = reduce_with_axis<sum>(reduce_with_axis<maximum>(c, 2), 1)\n}"},

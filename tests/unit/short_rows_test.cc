@@ -227,6 +227,31 @@ TEST(ShortRows, OfRepeatedElements) {
   ExpectAsInterpreted(With(With(text, "S", "2"), "T", "f16"), {{1, 3001}}, 0);
 }
 
+// Elements a few apart, of which each pixel of a line takes the next one.
+TEST(ShortRows, OfElementsApart) {
+  const std::string bayer =
+      "kernel k(x: T[h, w]) -> (y: T[?, ?, 3]) {\n  r = slice_ex(x, 0, 0, h, w, 2, 2)\n"
+      "  g = slice_ex(x, 0, 1, h, w, 2, 2) + slice_ex(x, 1, 0, h, w, 2, 2)\n  b = slice_ex(x, 1, 1, h, w, 2, 2)\n"
+      "  y = tcast<T>(concat(reshape(r, h / 2, w / 2, 1), reshape(g, h / 2, w / 2, 1), reshape(b, h / 2, w / 2, 1), 2))\n}";
+  for (const char* type : {"f32", "u8", "i16", "f64"})
+    ExpectAsInterpreted(With(bayer, "T", type), {{4, 2}, {6, 72}}, 0);
+  const std::string resampled =
+      "kernel k(x: f32[n, 97]) -> (y: f32[n, 144]) {\n  p = reshape(slice(x, 1, 0, 96), n, 48, 2)\n"
+      "  q = reshape(slice(x, 1, 1, 97), n, 48, 2)\n  e = slice(p, 2, 0, 1)\n  o = slice(p, 2, 1, 2)\n"
+      "  y = reshape(concat(e, e * 0.25 + o * 0.75, slice(q, 2, 1, 2) - e, 2), n, 144)\n}";
+  ExpectAsInterpreted(resampled, {{3}}, 0);
+  const std::string nv12 =
+      "kernel k(l: T[4, 2 * W], c: T[2, W, 2]) -> (y: T[4, 2 * W, 3]) {\n"
+      "  u = upsampling_nearest(reshape(slice(c, 2, 0, 1), 2, W), 2)\n"
+      "  v = upsampling_nearest(reshape(slice(c, 2, 1, 2), 2, W), 2)\n"
+      "  y = tcast<T>(concat(reshape(u + l, 4, 2 * W, 1), reshape(l - v, 4, 2 * W, 1), reshape(v, 4, 2 * W, 1), 2))\n}";
+  for (const char* type : {"f32", "u8"})
+    for (const int width : {3, 17}) {
+      const std::string text = With(With(nv12, "2 * W", std::to_string(2 * width)), "W", std::to_string(width));
+      ExpectAsInterpreted(With(text, "T", type), {{}}, 0);
+    }
+}
+
 // What many tensors are joined to, along any axis: each element is its own tensor's.
 TEST(ShortRows, JoinedOfMany) {
   constexpr index_t kRows = 37, kColumns = 21;
