@@ -20,6 +20,7 @@
 #include "compiler/plan/sum_steps.h"
 #include "compiler/plan/turn_operands.h"
 #include "compiler/transform/compose_gathers.h"
+#include "compiler/transform/fewest_dims.h"
 #include "compiler/transform/narrow_products.h"
 #include "compiler/transform/plain_gathers.h"
 #include "compiler/transform/refine_axes.h"
@@ -64,8 +65,10 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const graph::Graph plain = plain_gathers(split);
   const graph::Graph positions = Traced(
       "simplify positions", [&] { return graph::SimplifyPositions(plain); }, print_graph);
+  const graph::Graph fewest = Traced(
+      "fewest dimensions", [&] { return graph::InFewestDims(positions); }, print_graph);
   const graph::Graph composed = Traced(
-      "compose gathers", [&] { return graph::ComposeGathers(positions, on_gpu); }, print_graph);
+      "compose gathers", [&] { return graph::ComposeGathers(fewest, on_gpu); }, print_graph);
   const graph::Graph summed = Traced(
       "sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
   graph::Graph simplified = Traced(

@@ -355,6 +355,15 @@ TEST(Budget, AChainOf5000Operations) {
   ExpectAgreement(text, {{37}}, 1e-5);
 }
 
+// Of a value that is alike along a dimension, before one that is dear.
+TEST(Budget, AChainOf20000Operations) {
+  std::string body = "  v0 = broadcast<0>(x, z)\n";
+  for (int k = 0; k < 20000; ++k) body += "  v" + std::to_string(k + 1) + " = v" + std::to_string(k) + " * 0.75 + 1\n";
+  const std::string text =
+      "kernel k(x: f32[n], z: f32[n, 4]) -> (y: f32[n, 4]) {\n" + body + "  y = exp(v20000) + z\n}";
+  EXPECT_GE(Lower(*Parsed(text)).steps.size(), 20u);
+}
+
 TEST(Budget, SixtyFourOutputs) {
   std::string outputs, body;
   for (int k = 0; k < 64; ++k) {
