@@ -1,6 +1,7 @@
 #include "compiler/plan/across.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -32,8 +33,7 @@ class Gathered {
           const AxisMap map = OperandMap(graph, node, k, Identity(rank));
           const auto in_node = [&map](Dims of) { return InResult(of, map); };
           differs |= in_node(differs_[input]);
-          if (node.kind != Kind::kMap || node.op != graph::Op::div)
-            index |= in_node(index_[input]);  // else it moves more slowly
+          if (MovesBySteps(graph, node, k)) index |= in_node(index_[input]);
           for (std::size_t d = 0; d < map.size(); ++d)
             if (map[d] >= 0) beside[static_cast<std::size_t>(map[d])] |= in_node(beside_[input][d]);
         }
@@ -57,6 +57,16 @@ class Gathered {
 
  private:
   using Dims = std::uint64_t;  // a bit for each
+
+  // Does the value go on by little when its operand number k goes on by one?
+  static bool MovesBySteps(const Graph& graph, const Node& node, std::size_t k) {
+    constexpr double kFew = 16;
+    if (node.kind != Kind::kMap || (node.op != graph::Op::div && node.op != graph::Op::mul)) return true;
+    if (node.op == graph::Op::div) return false;  // more slowly
+    const int by = node.inputs[1 - k];
+    const Node& number = graph.node(graph.node(by).kind == Kind::kBroadcast ? graph.node(by).inputs[0] : by);
+    return number.kind == Kind::kConstant && std::abs(number.constant) < kFew;
+  }
 
   static Dims InResult(Dims of, const AxisMap& map) {
     Dims dims = 0;

@@ -18,6 +18,9 @@ using Kind = Node::Kind;
 constexpr double kOnce = 1.125, kPart = 0.5;
 // Elements of a row, or of a small matrix, that a packet has of as many rows as it has lanes.
 constexpr index_t kFewOfRow = 16;
+// Additions that take as long as to write an element and to read it again.
+constexpr double kInMemory = 24;
+constexpr std::size_t kManyNodes = 256;  // are not looked at
 // Known rows of as many gain so much that a call may not write an output over the operand.
 constexpr index_t kLongestRow = 64;
 
@@ -70,7 +73,7 @@ bool GatherReads::IsReadOnce(const Node& gather) const {
   const double reads = reads_[static_cast<std::size_t>(gather.inputs[0])];
   const std::optional<Few> of_row = IsOutput(gather.inputs[0]) ? std::nullopt : ElementsOfFew(gather);
   if (of_row && of_row->count == 1) return true;
-  if (reads > kOnce || SharesDearValues(gather.inputs[0], of_row)) return false;
+  if (reads > kOnce || SharesDearValues(gather.inputs[0], of_row) || SharesWork(gather.inputs[0])) return false;
   if (reads <= kPart) return true;
   if (of_row) return JoinsOthers(gather.inputs[0]) || !MayBeWrittenOver(gather.inputs[0]);
   const std::size_t positions = gather.inputs.size() - (gather.guarded ? 2 : 1);
@@ -261,6 +264,33 @@ bool GatherReads::SharesDearValues(int source, const std::optional<Few>& few) co
       open.emplace_back(node.inputs[k], shared || node.kind == Kind::kBroadcast);
   }
   return false;
+}
+
+bool GatherReads::SharesWork(int source) const {
+  const auto is_computed = [this](int id) {
+    const Kind kind = source_.node(id).kind;
+    return kind == Kind::kMap || kind == Kind::kCast || kind == Kind::kBroadcast;
+  };
+  std::vector<int> open{source};
+  std::map<int, int> made{{source, 0}};  // and how many of these read it
+  while (!open.empty() && made.size() < kManyNodes) {
+    const Node& node = source_.node(open.back());
+    open.pop_back();
+    for (const int input : std::set<int>(node.inputs.begin(), node.inputs.end()))
+      if (is_computed(input) && made[input]++ == 0) open.push_back(input);
+  }
+  if (!open.empty()) return false;
+  double cost = 0;
+  std::set<int> shared;
+  for (auto of = made.rbegin(); of != made.rend(); ++of) {  // readers before what they read
+    const auto& [id, readers] = *of;
+    const Node& node = source_.node(id);
+    if (id != source && readers_[static_cast<std::size_t>(id)] > readers) shared.insert(id);
+    if (shared.count(id) == 0) continue;
+    shared.insert(node.inputs.begin(), node.inputs.end());
+    if (node.kind == Kind::kMap && IsFloat(node.dtype)) cost += Info(node.op).cost;
+  }
+  return cost > kInMemory;
 }
 
 // How often each element of a value would be computed, on average, if it were where it is read; without end if

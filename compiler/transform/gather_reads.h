@@ -37,6 +37,9 @@ class GatherReads {
   /// Is the source of `gather`, a dear one, computed no more often, and in packets as before, if it is where this
   /// gather and perhaps others read it?
   bool IsReadOnce(const Node& gather) const;
+  /// Do others compute so much of what the source is made of, too, that to keep it costs less than to compute that for
+  /// each of them? The planes of a tensor that are put together of one another's sums are such.
+  bool SharesWork(int source) const;
   /// Would most of the source of `gather`, which exchanges axes, be read across the order of memory? To turn it by
   /// tiles first is faster.
   bool IsBetterTurned(const Node& gather);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/transform/copy_node.h"
+#include "compiler/transform/gather_reads.h"
 
 namespace umbra::graph {
 
@@ -22,7 +23,7 @@ constexpr int kLongestChain = 64;
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), result_(source.name()) {}
+  explicit Rewriter(const Graph& source) : source_(source), result_(source.name()), reads_(source, {}) {}
 
   Graph Run() {
     FindReaders();
@@ -30,7 +31,7 @@ class Rewriter {
         source_,
         [&](const Node& node, std::vector<int> inputs) {
           if (node.kind == Kind::kGather && node.guarded && IsEmpty(source_.node(node.inputs[0]))) return Outside(node);
-          const bool selects = node.guarded && Selects(node);
+          const bool selects = node.guarded && Selects(node) && !reads_.SharesWork(node.inputs[0]);
           const auto plain =
               node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
           if (!plain) return CopyNode(&result_, node, std::move(inputs));
@@ -260,6 +261,7 @@ class Rewriter {
 
   const Graph& source_;
   Graph result_;
+  GatherReads reads_;  // of the source
   std::vector<bool>
       places_;  // does a value of the source serve as a position? Such gathers stay, prefetching looks for them
   std::vector<bool> beside_;  // is it read by something else than gathers?

@@ -69,7 +69,7 @@ PositionForms::Form PositionForms::MakeForm(int id) {
       (node.op != Op::plus && node.op != Op::minus && node.op != Op::mul))
     return itself;
   const Form first = FormOf(node.inputs[0]), second = FormOf(node.inputs[1]);
-  if (node.op == Op::mul) return Product(first, second).value_or(itself);
+  if (node.op == Op::mul) return Product(AsExtent(first), AsExtent(second)).value_or(itself);
   const std::optional<Form> added = Product(second, Number(node.op == Op::plus ? 1 : -1));
   return added ? Sum(first, *added).value_or(itself) : itself;
 }
@@ -89,6 +89,19 @@ PositionForms::Form PositionForms::Collapsed(Form form) const {
     others.erase({KeyOf(result.symbol())});
     const auto with = part ? Sum(std::move(others), *part) : std::nullopt;
     if (with && with->size() < form.size()) return Collapsed(*with);
+  }
+  return form;
+}
+
+PositionForms::Form PositionForms::AsExtent(Form form) const {
+  if (form.size() != 2 || form.count({}) == 0) return form;
+  for (const Graph::Derived& derived : graph_.derived()) {
+    const bool adds = derived.op.kind == ExtentOp::kPlus;
+    const Dimension result = graph_.Known(derived.result), of = graph_.Known(derived.a), by = graph_.Known(derived.b);
+    if ((!adds && derived.op.kind != ExtentOp::kMinus) || result.is_static() || of.is_static() || !by.is_static())
+      continue;
+    const index_t number = static_cast<index_t>(by) * (adds ? 1 : -1);
+    if (form == Form{{{KeyOf(of.symbol())}, 1}, {{}, number}}) return {{{KeyOf(result.symbol())}, 1}};
   }
   return form;
 }
@@ -427,7 +440,7 @@ bool Positions::IsAtMost(int a, int b) {
 
 std::optional<int> Positions::Quotient(int position, int by) {
   const PartialShape domain = graph_.node(position).shape;
-  const Form divisor = forms_.Within(domain, forms_.FormOf(by));
+  const Form divisor = forms_.AsExtent(forms_.Within(domain, forms_.FormOf(by)));
   if (divisor.size() != 1 || divisor.begin()->second < 1) return std::nullopt;
   const auto& [factors, count] = *divisor.begin();
   // What divides is not 0 where there is a position.

@@ -34,6 +34,8 @@ class PositionForms {
   /// With what extents come to wherever there is a point of `domain`, as the graph has found: of x[n, m] as
   /// [n / 4, 4, m / 4, 4], which has as many elements, m is m / 4 times 4.
   Form Within(const PartialShape& domain, Form form);
+  /// The sum of an extent and a number as the extent that it is, if there is one.
+  Form AsExtent(Form form) const;
   /// Are there as many elements in tensors of these shapes, as far as extents or the graph say so?
   bool HaveAsMany(const PartialShape& a, const PartialShape& b);
   /// Nothing if it is not known, or if numbers might become too large.

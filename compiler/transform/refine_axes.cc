@@ -38,7 +38,6 @@ class Axes {
       if (const Node& node = graph.node(id);
           node.kind == Kind::kGather && IsLive(id) && IsReshape(graph, node, &forms_))
         all_reshapes_.insert(id);
-    FindReaders();
     for (int id = 0; id < nodes; ++id)
       if (IsLive(id)) Enter(id);
     Divide();
@@ -86,7 +85,7 @@ class Axes {
           break;
         }
         Fix(node.inputs[0]);
-        if (others_read_.count(id) > 0 || all_reshapes_.count(id) > 0) Fix(id);
+        if (IsOutput(id) || all_reshapes_.count(id) > 0) Fix(id);
         else FixUndivided(id);
         break;
       case Kind::kBroadcast:
@@ -112,14 +111,6 @@ class Axes {
     }
   }
 
-  // Values that something else than a reshape reads.
-  void FindReaders() {
-    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id)
-      for (std::size_t k = 0; IsLive(id) && k < graph_.node(id).inputs.size(); ++k)
-        if (k > 0 || all_reshapes_.count(id) == 0) others_read_.insert(graph_.node(id).inputs[k]);
-    for (const Output& output : graph_.outputs()) others_read_.insert(output.node);
-  }
-
   // The gather keeps the axes whose index none of its positions divides.
   void FixUndivided(int gather) {
     const Node& node = graph_.node(gather);
@@ -137,12 +128,13 @@ class Axes {
       if (divided.count(d) == 0) fixed_[Find(At(gather, d))] = true;
   }
 
-  // Is it an input in another shape, to be stored so? That is best done in its own axes.
-  bool IsCopy(int id) const {
-    return graph_.node(graph_.node(id).inputs[0]).kind == Kind::kInput &&
-           std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
+  bool IsOutput(int id) const {
+    return std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
                        [id](const Output& output) { return output.node == id; });
   }
+
+  // Is it an input in another shape, to be stored so? That is best done in its own axes.
+  bool IsCopy(int id) const { return graph_.node(graph_.node(id).inputs[0]).kind == Kind::kInput && IsOutput(id); }
 
   const Dimension& ExtentOf(const Part& part) const { return parts_[part.axis][part.at]; }
 
@@ -294,7 +286,7 @@ class Axes {
   std::vector<std::vector<Dimension>> parts_;
   std::vector<bool> fixed_;
   std::vector<int> reshapes_;
-  std::set<int> all_reshapes_, others_read_;
+  std::set<int> all_reshapes_;
 };
 
 class Refiner {
