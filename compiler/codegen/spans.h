@@ -30,10 +30,10 @@ struct LaneRun {
 
 /// A gather as a walk through memory: from lane to lane its position in dimension d grows by slopes[d]. If
 /// `repeats` is not 1, the last one's grows by 1 each time that `dividend`, which grows from lane to lane and
-/// is not negative where the guard holds, passes a multiple of `repeats`. If `group` is not 0, index i of the vector
-/// axis, r past a multiple of `group`, has the position i - r + away + first + step * r in the last dimension; `away`
-/// is a multiple of `group`, and what is added to it is from 0 to `group`: a group of lanes reads one group of
-/// elements.
+/// is not negative where the guard holds, passes a multiple of `repeats`. If `group` is not 0, a group of lanes reads
+/// one group of elements: index i of the vector axis, r past a multiple of `group`, has the position begin + first +
+/// step * r in the last dimension, where begin is a multiple of `group`, and what is added is less. It is i - r + away,
+/// if `away` is known.
 struct Span {
   std::vector<long long> slopes;
   int repeats = 1, dividend = 0;

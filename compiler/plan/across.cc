@@ -58,11 +58,11 @@ class Gathered {
  private:
   using Dims = std::uint64_t;  // a bit for each
 
-  // Does the value go on by little when its operand number k goes on by one?
+  // Where its operand number k walks along memory, does the value, too? A quotient stays, a multiple leaps.
   static bool MovesBySteps(const Graph& graph, const Node& node, std::size_t k) {
     constexpr double kFew = 16;
     if (node.kind != Kind::kMap || (node.op != graph::Op::div && node.op != graph::Op::mul)) return true;
-    if (node.op == graph::Op::div) return false;  // more slowly
+    if (node.op == graph::Op::div) return false;
     const int by = node.inputs[1 - k];
     const Node& number = graph.node(graph.node(by).kind == Kind::kBroadcast ? graph.node(by).inputs[0] : by);
     return number.kind == Kind::kConstant && std::abs(number.constant) < kFew;
