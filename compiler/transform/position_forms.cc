@@ -215,6 +215,7 @@ std::optional<PositionForms::Range> PositionForms::RangeOfNode(int id) {
   const Node& node = graph_.node(id);
   if (node.kind == Kind::kIndex) {
     if (const auto bound = bounds_.find(id); bound != bounds_.end()) return bound->second;
+    if (FormOf(node.shape[static_cast<std::size_t>(node.axes[0])]).empty()) return std::nullopt;  // there is none
     return RangeOfIndex(node);
   }
   if (const auto quotient = AsQuotient(id)) {

@@ -435,5 +435,17 @@ TEST(Axes, ManyShortRowsInTheBackground) {
   ExpectSame(*expected.outputs[0], *call.outputs[0], 1e-5, "in the background");
 }
 
+// What an axis without an index divides is read nowhere.
+TEST(Axes, OfNoIndex) {
+  ExpectAsInterpreted(
+      "kernel k(x: f32[3, 0]) -> (y: f32[?], z: f32[?, ?]) {\n  z = upsampling_nearest(flip(x, 0), 2) + 1\n"
+      "  y = reduce_with_axis<sum>(z, 1)\n}",
+      {{}}, 0);
+  ExpectAsInterpreted(
+      "kernel k(x: f32[n, 2]) -> (y: f32[?]) {\n"
+      "  y = reduce_with_axis<sum>(upsampling_nearest(slice(flip(x, 0), 1, 2, 2), 2), 1)\n}",
+      {{3}}, 0);
+}
+
 }  // namespace
 }  // namespace umbra
