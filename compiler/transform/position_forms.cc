@@ -74,19 +74,28 @@ PositionForms::Form PositionForms::MakeForm(int id) {
   return added ? Sum(first, *added).value_or(itself) : itself;
 }
 
-PositionForms::Form PositionForms::Collapsed(Form form) const {
-  if (form.count({}) == 0) return form;
+// By symbol: the extents that are the sum of another one and a number.
+std::vector<std::pair<int, PositionForms::Form>> PositionForms::Sums() const {
+  std::vector<std::pair<int, Form>> sums;
   for (const Graph::Derived& derived : graph_.derived()) {
     const bool adds = derived.op.kind == ExtentOp::kPlus;
     const Dimension result = graph_.Known(derived.result), of = graph_.Known(derived.a), by = graph_.Known(derived.b);
     if ((!adds && derived.op.kind != ExtentOp::kMinus) || result.is_static() || of.is_static() || !by.is_static())
       continue;
-    const auto sum = form.find({KeyOf(result.symbol())});
-    if (sum == form.end()) continue;
-    const auto part =
-        Product({{{KeyOf(of.symbol())}, 1}, {{}, static_cast<index_t>(by) * (adds ? 1 : -1)}}, Number(sum->second));
+    sums.emplace_back(result.symbol(),
+                      Form{{{KeyOf(of.symbol())}, 1}, {{}, static_cast<index_t>(by) * (adds ? 1 : -1)}});
+  }
+  return sums;
+}
+
+PositionForms::Form PositionForms::Collapsed(Form form) const {
+  if (form.count({}) == 0) return form;
+  for (const auto& [symbol, sum] : Sums()) {
+    const auto found = form.find({KeyOf(symbol)});
+    if (found == form.end()) continue;
+    const auto part = Product(sum, Number(found->second));
     Form others = form;
-    others.erase({KeyOf(result.symbol())});
+    others.erase({KeyOf(symbol)});
     const auto with = part ? Sum(std::move(others), *part) : std::nullopt;
     if (with && with->size() < form.size()) return Collapsed(*with);
   }
@@ -95,14 +104,8 @@ PositionForms::Form PositionForms::Collapsed(Form form) const {
 
 PositionForms::Form PositionForms::AsExtent(Form form) const {
   if (form.size() != 2 || form.count({}) == 0) return form;
-  for (const Graph::Derived& derived : graph_.derived()) {
-    const bool adds = derived.op.kind == ExtentOp::kPlus;
-    const Dimension result = graph_.Known(derived.result), of = graph_.Known(derived.a), by = graph_.Known(derived.b);
-    if ((!adds && derived.op.kind != ExtentOp::kMinus) || result.is_static() || of.is_static() || !by.is_static())
-      continue;
-    const index_t number = static_cast<index_t>(by) * (adds ? 1 : -1);
-    if (form == Form{{{KeyOf(of.symbol())}, 1}, {{}, number}}) return {{{KeyOf(result.symbol())}, 1}};
-  }
+  for (const auto& [symbol, sum] : Sums())
+    if (form == sum) return {{{KeyOf(symbol)}, 1}};
   return form;
 }
 

@@ -69,6 +69,7 @@ class PositionForms {
   };
 
   Form MakeForm(int id);
+  std::vector<std::pair<int, Form>> Sums() const;
   // With extents that are sums of another one and a number as these, where numbers cancel: n of (n + 2) - 2. Others
   // stay whole, as what divides has to be.
   Form Collapsed(Form form) const;
