@@ -109,10 +109,9 @@ UMBRA_INLINE V abs(V a) {
 
 namespace detail {
 
-// a where that is NaN, made quiet, else what was chosen of a and another. a + a keeps compilers from merging two
-// selections into a longer chain.
+// a where that is NaN, else what was chosen of a and another.
 #if defined(__AVX512F__)
-inline constexpr int kNanOfSource = 0x22;  // a table of vfixupimm: NaN comes from the second operand
+inline constexpr int kNanOfSource = 0x11;  // a table of vfixupimm: NaN comes from the second operand
 UMBRA_INLINE f32x16 nan_or(f32x16 a, f32x16 chosen) {
   return __builtin_ia32_fixupimmps512_mask(chosen, a, fill<i32x16>(kNanOfSource), 0, static_cast<unsigned short>(-1),
                                            4);
@@ -123,30 +122,66 @@ UMBRA_INLINE f64x8 nan_or(f64x8 a, f64x8 chosen) {
 #endif
 template <typename V>
 UMBRA_INLINE V nan_or(V a, V chosen) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) > 64) {
-    typedef packet<Elem<V>, kWidth<V> / 2> Half;
-    const Pair<Half> source = __builtin_bit_cast(Pair<Half>, a), other = __builtin_bit_cast(Pair<Half>, chosen);
-    return __builtin_bit_cast(V, Pair<Half>{nan_or(source.low, other.low), nan_or(source.high, other.high)});
-  } else
-#endif
-    return a != a ? a + a : chosen;
+  return a != a ? a : chosen;
 }
+
+// The larger and the smaller, b where one is NaN, by the instructions themselves: compilers make one longer chain of
+// two selections.
+template <typename V>
+UMBRA_INLINE V more_of(V a, V b) {
+  return a > b ? a : b;
+}
+template <typename V>
+UMBRA_INLINE V less_of(V a, V b) {
+  return a < b ? a : b;
+}
+#if !defined(__CUDACC__) && defined(__SSE2__)
+UMBRA_INLINE f32x4 more_of(f32x4 a, f32x4 b) { return __builtin_ia32_maxps(a, b); }
+UMBRA_INLINE f64x2 more_of(f64x2 a, f64x2 b) { return __builtin_ia32_maxpd(a, b); }
+UMBRA_INLINE f32x4 less_of(f32x4 a, f32x4 b) { return __builtin_ia32_minps(a, b); }
+UMBRA_INLINE f64x2 less_of(f64x2 a, f64x2 b) { return __builtin_ia32_minpd(a, b); }
+#if defined(__AVX__)
+UMBRA_INLINE f32x8 more_of(f32x8 a, f32x8 b) { return __builtin_ia32_maxps256(a, b); }
+UMBRA_INLINE f64x4 more_of(f64x4 a, f64x4 b) { return __builtin_ia32_maxpd256(a, b); }
+UMBRA_INLINE f32x8 less_of(f32x8 a, f32x8 b) { return __builtin_ia32_minps256(a, b); }
+UMBRA_INLINE f64x4 less_of(f64x4 a, f64x4 b) { return __builtin_ia32_minpd256(a, b); }
+#endif
+#endif
+
+#if defined(__AVX512F__)
+inline constexpr unsigned long kWidestPacket = 64;
+#elif defined(__AVX__)
+inline constexpr unsigned long kWidestPacket = 32;
+#else
+inline constexpr unsigned long kWidestPacket = 16;
+#endif
 
 }  // namespace detail
 
 // The larger and the smaller; NaN if either operand is NaN: the selection is one instruction that keeps a NaN in b.
 template <typename V>
 UMBRA_INLINE V maximum(V a, V b) {
-  const V larger = a > b ? a : b;
-  if constexpr (detail::IsFloatElem<Elem<V>>::value) return detail::nan_or(a, larger);
-  else return larger;
+  if constexpr (!detail::IsFloatElem<Elem<V>>::value) {
+    return a > b ? a : b;
+  } else if constexpr (sizeof(V) > detail::kWidestPacket) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> x = __builtin_bit_cast(Pair<Half>, a), y = __builtin_bit_cast(Pair<Half>, b);
+    return __builtin_bit_cast(V, Pair<Half>{maximum(x.low, y.low), maximum(x.high, y.high)});
+  } else {
+    return detail::nan_or(a, detail::more_of(a, b));
+  }
 }
 template <typename V>
 UMBRA_INLINE V minimum(V a, V b) {
-  const V smaller = a < b ? a : b;
-  if constexpr (detail::IsFloatElem<Elem<V>>::value) return detail::nan_or(a, smaller);
-  else return smaller;
+  if constexpr (!detail::IsFloatElem<Elem<V>>::value) {
+    return a < b ? a : b;
+  } else if constexpr (sizeof(V) > detail::kWidestPacket) {
+    typedef packet<Elem<V>, kWidth<V> / 2> Half;
+    const Pair<Half> x = __builtin_bit_cast(Pair<Half>, a), y = __builtin_bit_cast(Pair<Half>, b);
+    return __builtin_bit_cast(V, Pair<Half>{minimum(x.low, y.low), minimum(x.high, y.high)});
+  } else {
+    return detail::nan_or(a, detail::less_of(a, b));
+  }
 }
 
 #if defined(__CUDACC__)
