@@ -17,11 +17,11 @@ struct Value::State {
 
 struct ValueAccess {
   static graph::Operand Operand(const Value& v) {
-    return {static_cast<graph::Operand::Kind>(v.kind_), v.node_, v.number_, v.axis_};
+    return {static_cast<graph::Operand::Kind>(v.kind_), v.node_, v.number_, v.dims_};
   }
   static Value Make(const std::shared_ptr<Value::State>& state, const graph::Operand& o) {
     if (o.kind == graph::Operand::Kind::kLiteral) return Value(o.number);
-    return Value(state, static_cast<int>(o.kind), o.node, o.axis);
+    return Value(state, static_cast<int>(o.kind), o.node, o.dims);
   }
   static const std::shared_ptr<Value::State>& State(const Value& v) { return v.state_; }
 };
@@ -109,11 +109,11 @@ Value operator||(const Value& a, const Value& b) { return Apply("logical_or", {a
 Value operator!(const Value& a) { return Apply("logical_not", {a}); }
 
 Value Broadcast(int axis, const Value& value) {
-  return With({value}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, nullptr); });
+  return With({value}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], {axis}, nullptr); });
 }
 
 Value Broadcast(int axis, const Value& value, const Value& like) {
-  return With({value, like}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], axis, &o[1]); });
+  return With({value, like}, [&](Composer& c, const auto& o) { return c.Broadcast(o[0], {axis}, &o[1]); });
 }
 
 Value Spread(const Value& value, const Value& like) {

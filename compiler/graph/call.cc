@@ -14,7 +14,7 @@ namespace {
 
 constexpr CallInfo kCalls[] = {
     {"broadcast<axis>(v, like)",
-     "the vector v along dimension axis of the shape of like, or, of broadcast<axis>(v), of a shape that follows from its use; a matrix along axis and the next one, broadcast<0, 1>(m)"},
+     "the vector v along dimension axis of the shape of like, or, of broadcast<axis>(v), of a shape that follows from its use; a matrix along axis and the next one, or along two, broadcast<0, 2>(m)"},
     {"reduce_with_axis<R>(x, axis)",
      "x without dimension axis, joined by R: sum, maximum, minimum, product or mean; argmax and argmin give the position (i64) of the first extreme, a NaN counting as one"},
     {"reduce_keepdim<R>(x, axis)", "the same with extent 1 left in its place"},

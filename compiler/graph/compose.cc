@@ -55,39 +55,55 @@ std::optional<Operand> FoldLiterals(Op op, const std::vector<Operand>& operands)
   return Operand::Literal(rounded(result), type);
 }
 
+constexpr std::size_t kMostDims = 31;  // of Operand::dims
+
+bool HasDim(std::uint32_t dims, std::size_t d) { return d < kMostDims && (dims >> d & 1) != 0; }
+
+// A broadcast into a shape of the dimensions `all` alone.
+Operand Among(const Operand& pending, std::uint32_t all) {
+  std::uint32_t dims = 0;
+  for (std::size_t d = 0, place = 0; d < kMostDims; ++d) {
+    if (!HasDim(all, d)) continue;
+    if (HasDim(pending.dims, d)) dims |= std::uint32_t{1} << place;
+    ++place;
+  }
+  return Operand::Pending(pending.node, dims);
+}
+
 }  // namespace
 
 int Composer::Spread(const Operand& pending, const PartialShape& shape) {
-  const int rank = static_cast<int>(graph_.node(pending.node).shape.size());
-  Require(pending.axis >= 0 && pending.axis + rank <= static_cast<int>(shape.size()), "broadcast<", pending.axis,
-          "> of a value of rank ", rank, " does not fit into a shape of rank ", shape.size());
+  Require(pending.dims >> std::min<std::size_t>(shape.size(), kMostDims) == 0, BroadcastText(pending),
+          " of a value of rank ", graph_.node(pending.node).shape.size(), " does not fit into a shape of rank ",
+          shape.size());
   std::vector<int> axes;
-  for (int d = 0; d < static_cast<int>(shape.size()); ++d)
-    axes.push_back(index_map::broadcast::From(d, pending.axis, rank, static_cast<int>(shape.size())));
+  int next = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) axes.push_back(HasDim(pending.dims, d) ? next++ : -1);
   return graph_.Broadcast(pending.node, std::move(axes), shape);
 }
 
-// The dimensions that broadcasts have together, from `first` on; none if there is one between them that none has.
-PartialShape Composer::ShapeOfAll(const std::vector<Operand>& pending, int* first) const {
-  std::map<int, Dimension> dims;
+// The dimensions that broadcasts have together, `dims` of the result.
+PartialShape Composer::ShapeOfAll(const std::vector<Operand>& pending, std::uint32_t* dims) const {
+  std::map<std::size_t, Dimension> all;
   for (const Operand& operand : pending) {
     if (operand.kind != Kind::kPending) continue;
-    int axis = operand.axis;
-    for (const Dimension& dim : graph_.node(operand.node).shape) dims.try_emplace(axis++, dim);
+    const PartialShape& shape = graph_.node(operand.node).shape;
+    for (std::size_t d = 0, k = 0; k < shape.size(); ++d)
+      if (HasDim(operand.dims, d)) all.try_emplace(d, shape[k++]);
   }
-  if (dims.empty()) return {};
-  *first = dims.begin()->first;
-  if (dims.rbegin()->first - *first + 1 != static_cast<int>(dims.size())) return {};
-  std::vector<Dimension> all;
-  for (const auto& [axis, dim] : dims) all.push_back(dim);
-  return PartialShape(std::move(all));
+  std::vector<Dimension> shape;
+  for (const auto& [d, dim] : all) {
+    *dims |= std::uint32_t{1} << d;
+    shape.push_back(dim);
+  }
+  return PartialShape(std::move(shape));
 }
 
 std::string Composer::BroadcastText(const Operand& pending) const {
-  std::string axes = detail::Concat(pending.axis);
-  for (std::size_t d = 1; d < graph_.node(pending.node).shape.size(); ++d)
-    axes += detail::Concat(", ", pending.axis + static_cast<int>(d));
-  return "broadcast<" + axes + ">";
+  std::string axes;
+  for (std::size_t d = 0; d < kMostDims; ++d)
+    if (HasDim(pending.dims, d)) axes += detail::Concat(axes.empty() ? "" : ", ", d);
+  return "broadcast<" + (axes.empty() ? "0" : axes) + ">";
 }
 
 Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
@@ -114,19 +130,15 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   for (const Operand& operand : operands)
     if (operand.kind == Kind::kNode && shape.size() == 0) shape = graph_.node(operand.node).shape;
   const Operand* pending = nullptr;
-  int first = 0;  // of the result's dimensions, where they are those of all broadcasts together
+  std::uint32_t together = 0;  // the result's dimensions, where they are those of all broadcasts together
   const auto rank = [this](const Operand& of) { return graph_.node(of.node).shape.size(); };
   for (const Operand& operand : operands) {
     if (operand.kind != Kind::kPending) continue;
     if (pending != nullptr && rank(operand) == 0) continue;  // a number is alike along any axes
-    const bool alike =
-        pending == nullptr || rank(*pending) == 0 || (pending->axis == operand.axis && rank(*pending) == rank(operand));
+    const bool alike = pending == nullptr || rank(*pending) == 0 || pending->dims == operand.dims;
     if (!alike && shape.size() == 0) {
       shape = OpenShape();
-      if (shape.size() == 0) shape = ShapeOfAll(operands, &first);
-      Require(shape.size() > 0, info.name, ": the shape of ", BroadcastText(*pending), "(...) and ",
-              BroadcastText(operand), "(...) is not known: none has the dimensions between them; write ",
-              BroadcastText(operand), "(value, like)");
+      if (shape.size() == 0) shape = ShapeOfAll(operands, &together);
     }
     pending = &operand;
   }
@@ -134,7 +146,7 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
     if (operand.kind == Kind::kLiteral) nodes.push_back(graph_.Constant(operand.number, dtype));
     else if (operand.kind == Kind::kPending && shape.size() > 0)
-      nodes.push_back(Spread(Operand::Pending(operand.node, rank(operand) == 0 ? 0 : operand.axis - first), shape));
+      nodes.push_back(Spread(together == 0 ? operand : Among(operand, together), shape));
     else nodes.push_back(operand.node);
   }
   int made = graph_.Map(op, std::move(nodes));
@@ -142,9 +154,9 @@ Operand Composer::Map(Op op, const std::vector<Operand>& operands) {
                      std::all_of(operands.begin(), operands.end(),
                                  [](const Operand& o) { return o.literal == LiteralType::kInteger; });
   if (whole && IsFloat(dtype)) made = AsWholeNumber(op, made, operands);
-  if (pending != nullptr && shape.size() == 0) first = pending->axis;
-  const bool stays = pending != nullptr && (shape.size() == 0 || first > 0);
-  Operand result = stays ? Operand::Pending(made, first) : Operand::Node(made);
+  if (pending != nullptr && shape.size() == 0) together = pending->dims;
+  const bool stays = pending != nullptr && (shape.size() == 0 || (together & (together + 1)) != 0);
+  Operand result = stays ? Operand::Pending(made, together) : Operand::Node(made);
   if (whole) result.literal = LiteralType::kInteger;
   return result;
 }
@@ -293,9 +305,29 @@ Operand Composer::Cast(const Operand& value, DType dtype) {
   return cast;
 }
 
-Operand Composer::Broadcast(const Operand& value, int axis, const Operand* like) {
+Operand Composer::Broadcast(const Operand& value, const std::vector<int>& axes, const Operand* like) {
   const int node = Resolve(value, "the operand of broadcast");
-  const Operand pending = Operand::Pending(node, axis);
+  const std::size_t rank = graph_.node(node).shape.size();
+  Require(axes.size() == 1 || axes.size() == rank, "broadcast of a value of rank ", rank, " takes ",
+          rank < 2 ? std::string("one dimension")
+                   : detail::Concat("the first of the dimensions that it goes along, or ", rank, ","),
+          " between < and >");
+  std::uint32_t dims = 0;
+  for (std::size_t k = 0; k < rank; ++k) {
+    const int axis = axes.size() == 1 ? axes[0] + static_cast<int>(k) : axes[k];
+    Require(axis >= 0 && axis < static_cast<int>(kMostDims), "broadcast along dimension ", axis, ": they are 0 to ",
+            kMostDims - 1);
+    Require(dims >> axis == 0, "broadcast along dimension ", axis, " behind ", axes[k == 0 ? 0 : k - 1],
+            ": they have to ascend; exchange those of the value by transpose");
+    dims |= std::uint32_t{1} << axis;
+  }
+  const Operand pending = Operand::Pending(node, dims);
+  const bool is_model =
+      like == nullptr || rank == 0 ||
+      (like->kind != Kind::kLiteral && (like->kind == Kind::kPending || graph_.node(like->node).shape.size() > 0));
+  Require(
+      is_model, BroadcastText(pending),
+      "(value, like): `like` is a number; expected a value that has the shape of the result, or nothing where that follows from what it meets");
   return like == nullptr ? pending : Spread(pending, *like);
 }
 
@@ -430,7 +462,7 @@ Operand Composer::MapAxes(index_map::AxisMap map, int axis, const Operand& value
   }
   if (!std::is_sorted(axes.begin(), axes.end())) made = Transpose(made, axes);
   if (axes.empty() || static_cast<int>(axes.size()) == rank) return made;
-  return Operand::Pending(made.node, first);
+  return Broadcast(made, {first}, nullptr);
 }
 
 Operand Composer::Transpose(const Operand& value, std::vector<int> axes) {

@@ -4,6 +4,7 @@
 #ifndef UMBRA_COMPILER_GRAPH_COMPOSE_H_
 #define UMBRA_COMPILER_GRAPH_COMPOSE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,19 +21,19 @@ struct Operand {
   enum class Kind {
     kNode = 0,  ///< a node of the graph
     kLiteral = 1,  ///< a number that has no dtype yet
-    kPending = 2,  ///< `node` broadcast along dimensions `axis`...; the rest of the shape is not known yet
+    kPending = 2,  ///< `node` broadcast along `dims`; the rest of the shape is not known yet
   };
   Kind kind = Kind::kNode;
   int node = -1;
   double number = 0;  ///< of a literal, or the largest that a condition of C++ chooses here
-  int axis = 0;
+  std::uint32_t dims = 0;  ///< of the result, those that the node has, in its order: bit d is dimension d
   LiteralType literal = LiteralType::kReal;  ///< of a literal, or kInteger of what C++ computes as an int
 
   static Operand Node(int node) { return {Kind::kNode, node}; }
   static Operand Literal(double number, LiteralType type = LiteralType::kReal) {
     return {Kind::kLiteral, -1, number, 0, type};
   }
-  static Operand Pending(int node, int axis) { return {Kind::kPending, node, 0, axis}; }
+  static Operand Pending(int node, std::uint32_t dims) { return {Kind::kPending, node, 0, dims}; }
 };
 
 class Composer {
@@ -52,8 +53,9 @@ class Composer {
   Operand ApplyNumeric(std::string_view name, const std::vector<Operand>& operands);
   Operand ApplyNumeric(const Composite& composite, const std::vector<Operand>& operands);
   Operand Cast(const Operand& value, DType dtype);
-  /// broadcast<axis>(value), with the shape of `like` if given.
-  Operand Broadcast(const Operand& value, int axis, const Operand* like);
+  /// broadcast<axes...>(value), with the shape of `like` if given. The axes ascend; the first alone stands for as many
+  /// in a row as the value has.
+  Operand Broadcast(const Operand& value, const std::vector<int>& axes, const Operand* like);
   /// A number, or a broadcast whose shape is not known yet, with the shape of `like`.
   Operand Spread(const Operand& value, const Operand& like);
   /// By name: sum, maximum, minimum, product; mean; argmax and argmin, which give the position (i64)
@@ -89,7 +91,7 @@ class Composer {
   Operand AsNumber(const Operand& value, const std::vector<Operand>& operands);
   int Spread(const Operand& pending, const PartialShape& shape);
   PartialShape OpenShape();
-  PartialShape ShapeOfAll(const std::vector<Operand>& pending, int* first) const;
+  PartialShape ShapeOfAll(const std::vector<Operand>& pending, std::uint32_t* dims) const;
   std::string BroadcastText(const Operand& pending) const;
 
   Graph& graph_;

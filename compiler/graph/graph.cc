@@ -457,7 +457,9 @@ int Graph::Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha) {
   b = Widened(b);
   const DType dtype = node(a).dtype;
   Require(dtype == node(b).dtype && IsFloat(dtype), "dot takes two operands of f32 or two of f64, ", Describe(*this, a),
-          " and ", Describe(*this, b), " given; convert with tcast");
+          " and ", Describe(*this, b), " given; ",
+          IsFloat(dtype) || IsFloat(node(b).dtype) ? "convert with tcast"
+                                                   : "convert with tcast, or write implicit_dot, which takes integers");
   return AddDot(a, b, transpose_a, transpose_b, alpha, dtype);
 }
 

@@ -81,7 +81,9 @@ void Lexer::Number(Token* token) {
   const auto [end, error] =
       hex ? std::from_chars(rest.data() + 2, last, whole, 16) : std::from_chars(rest.data(), last, token->number);
   if (error == std::errc::invalid_argument) source_.Fail(position_, "expected digits after 0x, as in 0xff");
-  if (error != std::errc() || whole >= std::uint64_t{1} << 53) source_.Fail(position_, "this number is out of range");
+  if (error != std::errc() || whole >= std::uint64_t{1} << 53)
+    source_.Fail(position_, hex ? "this number is out of range: pass one of 2^53 or more as a scalar or a tensor"
+                                : "this number is out of range");
   if (hex) token->number = static_cast<double>(whole);
   token->text = std::string(rest.data(), end);
   for (std::size_t k = 0; k < token->text.size(); ++k) Advance();

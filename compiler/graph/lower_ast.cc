@@ -158,15 +158,9 @@ class ExpressionLowering {
     }
     if (e.name == "broadcast") {
       Arity(e, operands, 1, 2);
-      const int first = Number(e, 0), rank = Rank(e, operands[0]);
-      bool in_a_row = e.parameters.size() == 1 || static_cast<int>(e.parameters.size()) == rank;
-      for (std::size_t k = 1; k < e.parameters.size(); ++k)
-        in_a_row = in_a_row && Number(e, k) == first + static_cast<int>(k);
-      Require(in_a_row, "broadcast of a value of rank ", rank, " takes ",
-              rank < 2 ? std::string("one dimension")
-                       : detail::Concat("the first of the dimensions that it goes along, or ", rank, " in a row,"),
-              " between < and >");
-      return composer_.Broadcast(operands[0], first, operands.size() > 1 ? &operands[1] : nullptr);
+      std::vector<int> axes;
+      for (std::size_t k = 0; k < std::max<std::size_t>(e.parameters.size(), 1); ++k) axes.push_back(Number(e, k));
+      return composer_.Broadcast(operands[0], axes, operands.size() > 1 ? &operands[1] : nullptr);
     }
     if (e.name == "reduce_with_axis" || e.name == "reduce_keepdim") {
       Require(e.parameters.size() == 1, e.name, " needs a reducer, as in ", e.name, "<sum>(x, 1)");

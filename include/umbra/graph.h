@@ -8,6 +8,7 @@
 #ifndef UMBRA_GRAPH_H_
 #define UMBRA_GRAPH_H_
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -57,15 +58,15 @@ class Value {
  private:
   friend class Builder;
   friend struct ValueAccess;
-  Value(std::shared_ptr<State> state, int kind, int node, int axis)
+  Value(std::shared_ptr<State> state, int kind, int node, std::uint32_t dims)
       : state_(std::move(state)),
         kind_(kind),
         node_(node),
-        axis_(axis) {}
+        dims_(dims) {}
   std::shared_ptr<State> state_;
   int kind_ = 1, node_ = -1;
   double number_ = 0;
-  int axis_ = 0;
+  std::uint32_t dims_ = 0;
 };
 
 /// An operator given by its text, as UMBRA_OP keeps it: name, "(a, b)", "a > b ? a : b".

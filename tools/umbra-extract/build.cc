@@ -172,7 +172,7 @@ Operand Interpreter::Apply(const clang::CXXRecordDecl* op, const std::vector<Ope
   const Number result = numbers_.Convert(EvalNumber(call), element);
   opaque_ = outer;
   const int node = numbers_.NodeOf(result);
-  return pending != nullptr ? Operand::Pending(node, pending->axis) : Operand::Node(node);
+  return pending != nullptr ? Operand::Pending(node, pending->dims) : Operand::Node(node);
 }
 
 // AxisMapExp(source, axis), or (source, axis, shape)
