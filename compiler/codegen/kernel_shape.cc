@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/guards.h"
+
 namespace umbra::codegen {
 
 namespace {
@@ -47,7 +49,7 @@ bool KernelShape::MayBeNarrow(const plan::Kernel& kernel, const SourceOptions& o
 
 int KernelShape::PacketWidth() const {
   const int bytes = RegisterBytes(options_.target);
-  if (bytes == 0) return 1;
+  if (bytes == 0 || AddsToOneElement()) return 1;
   std::size_t widest = SizeOf(IntegerOfLanes());
   const std::vector<bool> widened = WidenedResults();
   for (std::size_t id = 0; id < kernel_.values.size(); ++id) {
@@ -55,6 +57,12 @@ int KernelShape::PacketWidth() const {
     if (in_lanes && !widened[id]) widest = std::max(widest, SizeOf(kernel_.values[id].type));
   }
   return bytes / static_cast<int>(widest);
+}
+
+bool KernelShape::AddsToOneElement() const {
+  const runtime::Extent& columns = kernel_.signature.axes[static_cast<std::size_t>(kernel_.signature.vector_axis)];
+  return columns.is_static() && columns.value == 1 && kernel_.phases.size() == 1 && kernel_.phases[0].guard >= 0 &&
+         plan::FindStepKey(kernel_, kernel_.phases[0]);
 }
 
 std::vector<bool> KernelShape::WidenedResults() const {

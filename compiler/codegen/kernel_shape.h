@@ -29,6 +29,10 @@ class KernelShape {
   /// Lanes of the kernel's packets: as many as the widest dtype has in a register; 1 for plain.
   int PacketWidth() const;
 
+  /// Does each step that is reduced count for a row of one element, as in a histogram? What is kept of a packet that
+  /// has one lane waits for the packet before it.
+  bool AddsToOneElement() const;
+
   /// Of which conditions on lanes are: i32, or i16 where packets have nothing wider.
   DType IntegerOfLanes() const { return narrow_ ? DType::kInt16 : DType::kInt32; }
 

@@ -144,6 +144,11 @@ class ColumnEmitter : protected RowEmitter {
   bool ReadRow(std::vector<int> ids) const;
   // The columns from `block` to block_.end, of some rows at a time.
   void KeyBlocks(const std::string& c, const std::string& block, const std::string& lanes);
+  // Are the results what the steps come to, and nothing else, so that these are joined with them one by one?
+  bool JoinsInResults() const;
+  void KeyInResults(const std::string& c, const std::string& block, const std::string& lanes);
+  // For each step, whose row is index `i`, if that is among those that are worked on.
+  void EachStep(const std::string& i, const std::function<void()>& body);
   void EachKeptRow(const std::string& i, const std::vector<int>& values, const std::vector<plan::Store>& stores,
                    const std::function<void()>& body);
   // Pointers of a row to what the values and the stores need.
