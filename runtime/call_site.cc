@@ -36,7 +36,7 @@ constexpr std::size_t kFew = 16;  // operands, and numbers, that have room on th
 }  // namespace
 
 // Everything that follows from shapes, pitches and from which pointers are equal.
-struct CallSite::Prepared : Known {
+struct [[gnu::visibility("hidden")]] CallSite::Prepared : Known {
   std::vector<index_t> words;  // of the layout
   GivenExtents given;
   std::vector<std::uintptr_t> misaligned;  // of each operand: bits that are 0 in the pointers that the launch takes

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/shape.h"
+#include "runtime/views.h"
 #include "umbra/error.h"
 #include "umbra/region.h"
 
@@ -87,6 +88,7 @@ StepUse UseOf(const Program& program, const std::variant<KernelStep, GemmStep>& 
 }  // namespace
 
 bool MayShare(const Program& program, int output, int input) {
+  if (IsWrittenInParts(program.buffers, static_cast<std::size_t>(output))) return true;  // to a copy
   bool written = false;
   for (const auto& step : program.steps) {
     if (const auto* kernel = std::get_if<KernelStep>(&step); kernel != nullptr && !kernel->signature.replaces.empty())

@@ -21,7 +21,8 @@ using OperandPairs = std::vector<std::pair<std::size_t, std::size_t>>;
 /// n log n steps.
 OperandPairs Overlapping(const std::vector<Bytes>& operands, std::size_t first_output);
 
-/// May the buffer `output` of `program` be the very memory of its buffer `input`?
+/// May the buffer `output` of `program` be the very memory of its buffer `input`? One that is written part by part is
+/// copied then (DenseCopies).
 bool MayShare(const Program& program, int output, int input);
 
 /// The same of a kernel that replaces other steps, which MayShare of the program leaves out.

@@ -64,7 +64,7 @@ PreparedProgram::PreparedProgram(const Program& program, std::vector<TensorRef> 
       operands_(buffers_.size()),
       shared_(std::move(shared)),
       threads_(threads) {
-  copies_ = DenseCopies(program.buffers, &buffers_);
+  copies_ = DenseCopies(program.buffers, shared_, &buffers_);
   AddTemporaries(symbols);
   ChooseSteps(symbols);
   for (const StepGroup& group : program.groups) {
@@ -81,8 +81,9 @@ void PreparedProgram::AddTemporaries(const std::vector<index_t>& symbols) {
     const TensorRef* place = buffer.place < 0 ? nullptr : &buffers_[static_cast<std::size_t>(buffer.place)];
     Temporary own;
     if (buffer.kind == Buffer::Kind::kView) {
-      PlaceView(buffer, *place, &tensor);
+      PlaceView(buffer, *place, symbols, &tensor);
       own.place = buffer.place;
+      own.offset = static_cast<std::size_t>(static_cast<char*>(tensor.data) - static_cast<char*>(place->data));
     } else if (place != nullptr && shared_.empty() && (place->stride.back() == 1 || place->shape.back() == 1)) {
       tensor = *place;
       own.place = buffer.place;
@@ -231,8 +232,7 @@ std::vector<PreparedProgram::Step> PreparedProgram::Prepare(const StepGroup& gro
                                 GoesByColumns(kernel_step.signature) ? -1 : rows, program_.target);
     for (const Access& access : kernel_step.signature.operands) {
       const auto buffer = static_cast<std::size_t>(access.buffer);
-      const auto home = static_cast<std::size_t>(rows < 0 ? Home(access.buffer) : access.buffer);
-      kernel.buffer.push_back(home);
+      kernel.buffer.push_back(static_cast<std::size_t>(rows < 0 ? SameBase(access.buffer) : access.buffer));
       kernel.element_size.push_back(SizeOf(buffers_[buffer].dtype));
       kernel.row_dim.push_back(access.dim_of_axis[0]);
     }

@@ -82,7 +82,8 @@ void PreparedProgram::Run(void* const* data, const umbra_scalar* scalars) const 
   if (!copies_.empty()) copies_.Take(buffers_, memory + temporary_bytes_, data, all.data());
   for (std::size_t k = operands_; k < buffers_.size(); ++k) {
     const Temporary& own = temporaries_[k - operands_];
-    all[k] = own.place >= 0 ? all[static_cast<std::size_t>(own.place)] : memory + own.offset;
+    char* const home = own.place < 0 ? memory : static_cast<char*>(all[static_cast<std::size_t>(own.place)]);
+    all[k] = home + own.offset;
   }
   run(all.data());
   if (!copies_.empty()) copies_.Return(buffers_, memory + temporary_bytes_, data);
@@ -163,6 +164,13 @@ int PreparedProgram::Home(int buffer) const {
   const auto k = static_cast<std::size_t>(buffer);
   const int place = k < operands_ ? -1 : temporaries_[k - operands_].place;
   return place < 0 ? buffer : Home(place);
+}
+
+// The buffer that lies where `buffer` does, and in no other.
+int PreparedProgram::SameBase(int buffer) const {
+  const auto k = static_cast<std::size_t>(buffer);
+  const Temporary* own = k < operands_ ? nullptr : &temporaries_[k - operands_];
+  return own == nullptr || own->place < 0 || own->offset != 0 ? buffer : SameBase(own->place);
 }
 
 // Where row `row` of a buffer is, or the copy that `part` has.

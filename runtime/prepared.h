@@ -16,7 +16,7 @@ namespace umbra::runtime {
 Program::Faster FasterFor(const Program& program, const std::vector<index_t>& symbols,
                           const std::vector<TensorRef>& operands, const OperandPairs& overlaps);
 
-class PreparedProgram {
+class [[gnu::visibility("hidden")]] PreparedProgram {
  public:
   /// A launch of a kernel.
   struct Kernel {
@@ -30,26 +30,26 @@ class PreparedProgram {
   /// `operands` are checked inputs and outputs (CheckArguments, CheckOverlaps); `shared` are
   /// the outputs and inputs that share memory. What calls pass has the same alignment to cache lines, and the same
   /// operands share memory. `program` outlives this.
-  PreparedProgram(const Program& program, std::vector<TensorRef> operands, const std::vector<index_t>& symbols,
-                  OperandPairs shared, int threads);
+  [[gnu::visibility("default")]] PreparedProgram(const Program& program, std::vector<TensorRef> operands,
+                                                 const std::vector<index_t>& symbols, OperandPairs shared, int threads);
 
   /// Runs on base pointers of the inputs and outputs, in their order, and the program's scalars.
-  void Run(void* const* data, const umbra_scalar* scalars) const;
+  [[gnu::visibility("default")]] void Run(void* const* data, const umbra_scalar* scalars) const;
 
   /// Memory that a call takes besides its operands.
   std::size_t temporary_bytes() const { return temporary_bytes_ + copies_.bytes(); }
   /// The kernel that is all there is to run; null if there is none or more.
-  const Kernel* OnlyKernel() const;
+  [[gnu::visibility("default")]] const Kernel* OnlyKernel() const;
 
  private:
   using Step = std::variant<Kernel, const GemmStep*>;
 
   struct Temporary {
-    int place = -1;  ///< the output that it lives in, or -1
+    int place = -1;  ///< the buffer that it lives in, or -1
     std::size_t bytes = 0;  ///< of one copy
     int copies = 1;  ///< one for each part
     bool block = false;  ///< does it hold the rows of a block only?
-    std::size_t offset = 0;  ///< of the first copy in the memory of temporaries
+    std::size_t offset = 0;  ///< in bytes: of the first copy in the memory of temporaries, or in `place`
   };
 
   // From the step that uses a temporary first to the one that uses it last; alone: no other step runs at that time.
@@ -73,8 +73,8 @@ class PreparedProgram {
   void AddTemporaries(const std::vector<index_t>& symbols);
   void AddIndependent(const StepGroup& group, const std::vector<index_t>& symbols);
   void AddRows(const StepGroup& group, const std::vector<index_t>& symbols);
-  std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads,
-                            index_t rows) const;
+  std::vector<Step> Prepare(const StepGroup& group, const std::vector<index_t>& symbols, int threads, index_t rows)
+      const;
   void ChooseSteps(const std::vector<index_t>& symbols);
   bool IsFaster(const KernelStep& sum, std::size_t step, const std::vector<index_t>& symbols) const;
   bool IsOneKernel(const StepGroup& group) const;
@@ -87,6 +87,7 @@ class PreparedProgram {
   void RunRows(const Group& group, void* const* data, const umbra_scalar* scalars) const;
   void RunBlock(const Group& group, index_t begin, int part, void* const* data, const umbra_scalar* scalars) const;
   int Home(int buffer) const;
+  int SameBase(int buffer) const;
   void* AtRow(std::size_t buffer, int dim, index_t row, int part, void* const* data) const;
   TensorRef Rows(int buffer, int dim, index_t begin, index_t count, int part, void* const* data) const;
 

@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 20 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 21 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -33,8 +33,8 @@ void Fields(Archive& archive, DerivedExtent& derived) {
 }
 template <typename Archive>
 void Fields(Archive& archive, Buffer& buffer) {
-  auto& [name, kind, dtype, shape, place, goes_on, place_goes_on] = buffer;
-  archive(name, kind, dtype, shape, place, goes_on, place_goes_on);
+  auto& [name, kind, dtype, shape, place, goes_on, place_goes_on, part, begin] = buffer;
+  archive(name, kind, dtype, shape, place, goes_on, place_goes_on, part, begin);
 }
 template <typename Archive>
 void Fields(Archive& archive, Access& access) {

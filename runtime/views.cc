@@ -1,7 +1,10 @@
 #include "runtime/views.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
+#include "runtime/shape.h"
 #include "umbra/error.h"
 
 namespace umbra::runtime {
@@ -41,8 +44,14 @@ char* CopyElements(const TensorRef& tensor, const index_t* stride, std::size_t d
 
 }  // namespace
 
-void PlaceView(const Buffer& view, const TensorRef& place, TensorRef* tensor) {
+void PlaceView(const Buffer& view, const TensorRef& place, const std::vector<index_t>& symbols, TensorRef* tensor) {
   tensor->data = place.data;
+  if (view.part >= 0) {
+    const index_t begin = Resolve({view.begin}, symbols)[0] * place.stride[static_cast<std::size_t>(view.part)];
+    const auto from =
+        reinterpret_cast<std::uintptr_t>(place.data);  // of a temporary: what is to be added to its address
+    tensor->data = reinterpret_cast<void*>(from + static_cast<std::uintptr_t>(begin) * SizeOf(view.dtype));
+  }
   const auto count = [](const TensorRef& of) {
     index_t elements = 1;
     for (const index_t extent : of.shape) elements *= extent;
@@ -66,14 +75,27 @@ void PlaceView(const Buffer& view, const TensorRef& place, TensorRef* tensor) {
   }
 }
 
-DenseCopies::DenseCopies(const std::vector<Buffer>& buffers, std::vector<TensorRef>* operands) {
+bool IsWrittenInParts(const std::vector<Buffer>& buffers, std::size_t output) {
+  return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& view) {
+    return view.part >= 0 && static_cast<std::size_t>(HomeOf(buffers, view.place)) == output;
+  });
+}
+
+DenseCopies::DenseCopies(const std::vector<Buffer>& buffers, const OperandPairs& shared,
+                         std::vector<TensorRef>* operands) {
+  std::vector<bool> copied(operands->size());
   for (const Buffer& view : buffers) {
     if (view.kind == Buffer::Kind::kInput) ++first_output_;
     const auto operand = static_cast<std::size_t>(view.place);
-    if (view.place_goes_on == 0 || operand >= operands->size()) continue;  // temporaries are dense
+    if (view.place_goes_on != 0 && operand < operands->size() && !FollowEachOther(view, (*operands)[operand]))
+      copied[operand] = true;  // temporaries are dense
+  }
+  for (const auto& [output, other] : shared)
+    if (IsWrittenInParts(buffers, output)) copied[output] = true;
+  for (std::size_t operand = 0; operand < operands->size(); ++operand) {
+    if (!copied[operand]) continue;
     TensorRef& given = (*operands)[operand];
-    if (FollowEachOther(view, given)) continue;
-    words_.push_back(view.place);
+    words_.push_back(static_cast<index_t>(operand));
     words_.push_back(static_cast<index_t>(SizeOf(given.dtype)));
     for (const index_t stride : given.stride) words_.push_back(stride);
     given.data = nullptr;

@@ -5,20 +5,26 @@
 #include <cstddef>
 #include <vector>
 
+#include "runtime/overlap.h"
 #include "umbra/function.h"
 
 namespace umbra::runtime {
 
 /// Makes `tensor`, which has the shape of `view`, the part of `place` that it is. What a view joins has to follow each
 /// other there (DenseCopies).
-void PlaceView(const Buffer& view, const TensorRef& place, TensorRef* tensor);
+void PlaceView(const Buffer& view, const TensorRef& place, const std::vector<index_t>& symbols, TensorRef* tensor);
 
-/// Dense copies of the operands of a call, of which views join dimensions that do not follow each other in memory.
+/// Is an output written part by part? Steps may then read inputs when some of it is there already.
+bool IsWrittenInParts(const std::vector<Buffer>& buffers, std::size_t output);
+
+/// Dense copies of the operands of a call, of which views join dimensions that do not follow each other in memory, or
+/// which are written part by part where an input is.
 class DenseCopies {
  public:
   DenseCopies() = default;
-  /// `operands` are those of `buffers`, checked; of those that calls copy the copy's strides are left, and no memory.
-  DenseCopies(const std::vector<Buffer>& buffers, std::vector<TensorRef>* operands);
+  /// `operands` are those of `buffers`, checked, and `shared` those that share memory; of those that calls copy the
+  /// copy's strides are left, and no memory.
+  DenseCopies(const std::vector<Buffer>& buffers, const OperandPairs& shared, std::vector<TensorRef>* operands);
 
   bool empty() const { return words_.empty(); }
   /// What a call needs for them, from a cache line on.

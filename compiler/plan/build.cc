@@ -38,15 +38,16 @@ class Builder {
     // A root whose readers have all joined its unit needs no memory.
     std::set<int> read;
     for (const Unit& unit : fusion_.units) read.merge(NodesRead(graph_, fusion_, unit));
-    for (const auto& [holder, view] : fusion_.views.writes) {
+    for (auto written = fusion_.views.writes.rbegin(); written != fusion_.views.writes.rend(); ++written) {
+      const auto& [holder, parts] = *written;  // after what it is written to itself
       if (fusion_.roots.count(holder) == 0) continue;
       if (memory_.write.count(holder) == 0) AddTemporary(holder);
-      const int root = graph_.node(holder).inputs[0];
-      for (const int buffer : memory_.write.at(holder)) {
-        const int place = AddView(buffer, root, view);
-        memory_.write[root].push_back(place);
-        memory_.read.emplace(root, place);
-      }
+      for (const int buffer : std::vector<int>(memory_.write.at(holder)))
+        for (const auto& [root, view] : parts) {
+          const int place = AddView(buffer, root, view);
+          memory_.write[root].push_back(place);
+          memory_.read.emplace(root, place);
+        }
     }
     for (int root : fusion_.roots) {
       if (memory_.write.count(root)) continue;
@@ -140,11 +141,18 @@ class Builder {
 
   // The memory of the buffer `place` with the dimensions of `node`.
   int AddView(int place, int node, const View& view) {
-    const int id = AddBuffer(plan_.buffers[static_cast<std::size_t>(place)].name, Buffer::Kind::kView, node);
+    std::string name(view.part < 0 ? std::string_view() : graph_.label(node));
+    if (name.empty()) {
+      name = plan_.buffers[static_cast<std::size_t>(place)].name;
+      if (view.part >= 0) name += "_part" + std::to_string(parts_++);
+    }
+    const int id = AddBuffer(std::move(name), Buffer::Kind::kView, node);
     Buffer& buffer = plan_.buffers.back();
     buffer.place = place;
     buffer.goes_on = view.goes_on;
     buffer.place_goes_on = view.place_goes_on;
+    buffer.part = view.part;
+    if (view.part >= 0) buffer.begin = ToExtent(view.begin);
     memory_.views.emplace(id, view);
     return id;
   }
@@ -170,7 +178,7 @@ class Builder {
   Plan plan_;
   MemoryMap memory_;
   std::map<int, int> symbols_;
-  int temporaries_ = 0;
+  int temporaries_ = 0, parts_ = 0;
 };
 
 }  // namespace

@@ -268,9 +268,9 @@ bool KeepAcross(const Graph& graph, Fusion* fusion) {
 }
 
 // Notes why the roots that are new live in memory.
-void Note(Why why, Fusion* fusion) {
+void Note(const Graph& graph, Why why, Fusion* fusion) {
   for (int root : fusion->roots) {
-    if (fusion->views.Has(root)) continue;
+    if (fusion->views.Has(root) || graph.node(root).kind == Kind::kInput) continue;
     const auto [choice, fresh] = fusion->choices.try_emplace(root);
     if (fresh || choice->second.why == Why::kCheap) choice->second = {root, why, 1, {}, {}};
   }
@@ -290,11 +290,14 @@ Fusion Fuse(const Graph& graph, bool on_gpu) {
     if (!live[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     if (fusion.views.Has(id)) fusion.roots.insert(id);
-    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput) {
+    if (const auto written = fusion.views.writes.find(id); written != fusion.views.writes.end()) {
       const auto joined = fusion.choices.find(id);  // what lives in its memory does so for the same reason
-      add(node.inputs[0],
-          fusion.views.writes.count(id) != 0 && joined != fusion.choices.end() ? joined->second.why : Why::kGathered);
+      for (const Written& part : written->second)
+        if (graph.node(part.node).kind == Kind::kInput) fusion.roots.insert(part.node);
+        else add(part.node, joined != fusion.choices.end() ? joined->second.why : Why::kGathered);
     }
+    if (node.kind == Kind::kGather && graph.node(node.inputs[0]).kind != Kind::kInput)
+      add(node.inputs[0], Why::kGathered);
     if (node.kind != Kind::kDot) continue;
     add(id, Why::kProduct);
     for (int input : node.inputs) {
@@ -303,11 +306,11 @@ Fusion Fuse(const Graph& graph, bool on_gpu) {
     }
   }
   KeepWithinBudget(graph, live, &fusion.roots);
-  Note(Why::kBudget, &fusion);
+  Note(graph, Why::kBudget, &fusion);
   bool chosen = true;
   while (chosen) {
     FormUnits(graph, &fusion);
-    Note(Why::kReduction, &fusion);
+    Note(graph, Why::kReduction, &fusion);
     if (!on_gpu && KeepAcross(graph, &fusion)) continue;
     MergeUnits(graph, &fusion);
     std::erase_if(fusion.choices, [](const auto& choice) { return choice.second.why == Why::kCheap; });

@@ -52,7 +52,7 @@ struct Neighbours {
 };
 
 struct Fusion {
-  std::set<int> roots;  ///< all nodes that live in memory, inputs excepted
+  std::set<int> roots;  ///< all nodes that live in memory; of inputs those that are copied
   Views views;  ///< roots without a unit
   std::vector<Unit> units;  ///< in an order in which they can run
   std::map<int, Choice> choices;  ///< of each value that was weighed

@@ -31,9 +31,9 @@ class Grouping {
     for (const Step& step : plan_.steps)
       uses_.push_back(std::holds_alternative<Kernel>(step) ? UseOf(std::get<Kernel>(step))
                                                            : UseOf(std::get<Gemm>(step).step));
-    producer_.assign(plan_.buffers.size(), -1);
+    producers_.resize(plan_.buffers.size());
     for (std::size_t k = 0; k < count_; ++k)
-      for (const int buffer : uses_[k].writes) producer_[static_cast<std::size_t>(buffer)] = static_cast<int>(k);
+      for (const int buffer : uses_[k].writes) producers_[static_cast<std::size_t>(buffer)].push_back(k);
     group_of_.assign(count_, kAlone);
   }
 
@@ -64,13 +64,14 @@ class Grouping {
     return use;
   }
 
-  // Of a view all of what it lies in is read or written, in other rows.
+  // Of a view all of what it lies in is read or written, in other rows; of a part nothing else is read.
   void AddMemoryOf(int id, bool store, Use* use) const {
-    const int home = runtime::HomeOf(plan_.buffers, id);
-    if (home == id) return;
-    (store ? use->writes : use->reads).insert(home);
-    use->elsewhere.insert(home);
-    if (store && buffer(home).kind != Buffer::Kind::kOutput) use->by_rows = false;
+    while (buffer(id).kind == Buffer::Kind::kView && (store || buffer(id).part < 0)) {
+      id = buffer(id).place;
+      (store ? use->writes : use->reads).insert(id);
+      use->elsewhere.insert(id);
+      if (store && buffer(id).kind == Buffer::Kind::kTemporary) use->by_rows = false;
+    }
   }
 
   Use UseOf(const runtime::GemmStep& gemm) const {
@@ -132,12 +133,9 @@ class Grouping {
       changed = false;
       for (std::size_t k = 0; k < count_; ++k) {
         if (after[k]) continue;
-        for (const int input : uses_[k].reads) {
-          const int from = producer_[static_cast<std::size_t>(input)];
-          if (from < 0) continue;
-          const bool outside = after[static_cast<std::size_t>(from)];
-          if (group_of_[k] == group && outside) return false;
-          if (group_of_[k] != group && (outside || group_of_[static_cast<std::size_t>(from)] == group)) {
+        for (const std::size_t from : Needs(k)) {
+          if (group_of_[k] == group && after[from]) return false;
+          if (group_of_[k] != group && (after[from] || group_of_[from] == group)) {
             mark(k);
             changed = true;
           }
@@ -147,14 +145,23 @@ class Grouping {
     return true;
   }
 
+  // The steps that make what the step reads.
+  std::vector<std::size_t> Needs(std::size_t step) const {
+    std::vector<std::size_t> needs;
+    for (const int input : uses_[step].reads) {
+      const auto& producers = producers_[static_cast<std::size_t>(input)];
+      needs.insert(needs.end(), producers.begin(), producers.end());
+    }
+    return needs;
+  }
+
   // Is all that the step reads there, or about to be made by its own group?
   bool IsReady(std::size_t step, const std::vector<bool>& done) const {
-    for (const int input : uses_[step].reads) {
-      const int from = producer_[static_cast<std::size_t>(input)];
-      if (from < 0 || done[static_cast<std::size_t>(from)]) continue;
-      if (group_of_[step] == kAlone || group_of_[static_cast<std::size_t>(from)] != group_of_[step]) return false;
-    }
-    return true;
+    const auto is_there = [&](std::size_t from) {
+      return done[from] || (group_of_[step] != kAlone && group_of_[from] == group_of_[step]);
+    };
+    const std::vector<std::size_t> needs = Needs(step);
+    return std::all_of(needs.begin(), needs.end(), is_there);
   }
 
   bool GroupIsReady(int group, const std::vector<bool>& done) const {
@@ -209,11 +216,8 @@ class Grouping {
       added = false;
       for (std::size_t k = 0; k < count_; ++k) {
         if (group_of_[k] != group || done[k]) continue;
-        const auto missing = [&](int input) {
-          const int from = producer_[static_cast<std::size_t>(input)];
-          return from >= 0 && !done[static_cast<std::size_t>(from)];
-        };
-        if (std::any_of(uses_[k].reads.begin(), uses_[k].reads.end(), missing)) continue;
+        const std::vector<std::size_t> needs = Needs(k);
+        if (std::any_of(needs.begin(), needs.end(), [&](std::size_t from) { return !done[from]; })) continue;
         order->push_back(k);
         done[k] = added = true;
       }
@@ -276,7 +280,7 @@ class Grouping {
   Plan& plan_;
   std::size_t count_;
   std::vector<Use> uses_;
-  std::vector<int> producer_;  ///< of each buffer, before the steps are ordered
+  std::vector<std::vector<std::size_t>> producers_;  ///< of each buffer, before the steps are ordered
   std::vector<int> group_of_;  ///< of each step: index into rows_, or kAlone
   std::vector<runtime::Extent> rows_;
 };

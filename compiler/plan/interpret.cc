@@ -377,11 +377,11 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
   const runtime::Program program = ToProgram(plan);
   const std::vector<index_t> symbols = runtime::CheckArguments(program, arguments);
   std::vector<TensorRef> buffers = runtime::BuffersOf(arguments);
-  (void)runtime::CheckOverlaps(program, buffers);
+  const runtime::OperandPairs shared = runtime::CheckOverlaps(program, buffers);
 
   std::vector<void*> given;
   for (const TensorRef& operand : buffers) given.push_back(operand.data);
-  const runtime::DenseCopies copies(plan.buffers, &buffers);
+  const runtime::DenseCopies copies(plan.buffers, shared, &buffers);
   std::vector<double> memory(copies.bytes() / sizeof(double));
   std::vector<void*> data = given;
   copies.Take(buffers, reinterpret_cast<char*>(memory.data()), given.data(), data.data());
@@ -398,7 +398,7 @@ void Interpret(const Plan& plan, const Arguments& arguments) {
     const bool is_view = buffer.kind == runtime::Buffer::Kind::kView;
     temporaries.emplace_back(is_view ? 0 : static_cast<std::size_t>(size));
     buffers.push_back(TensorRef::Dense(temporaries.back().data(), buffer.dtype, std::move(shape)));
-    if (is_view) runtime::PlaceView(buffer, buffers[static_cast<std::size_t>(buffer.place)], &buffers.back());
+    if (is_view) runtime::PlaceView(buffer, buffers[static_cast<std::size_t>(buffer.place)], symbols, &buffers.back());
   }
   std::vector<Number> scalars;
   for (std::size_t k = 0; k < plan.scalars.size(); ++k) {

@@ -28,9 +28,9 @@ std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const Fusion& fusio
   std::set<std::pair<int, AxisMap>> leaves, visited;
   std::set<int> own;
   for (const Root& root : unit.roots) own.insert(root.node);
-  const auto add = [&](int id, const AxisMap& map) {
-    leaves.insert({id, map});
-    for (; fusion.views.Has(id); leaves.insert({id, AxisMap{kElsewhere}})) id = graph.node(id).inputs[0];
+  const std::function<void(int, const AxisMap&)> add = [&](int id, const AxisMap& map) {
+    if (leaves.insert({id, map}).second)
+      for (const int source : fusion.views.SourcesOf(graph, id)) add(source, AxisMap{kElsewhere});
   };
   std::function<void(int, const AxisMap&)> visit = [&](int id, const AxisMap& map) {
     const Node& node = graph.node(id);
@@ -109,7 +109,8 @@ class Merger {
   void Enter(int id) {
     leaves_[static_cast<std::size_t>(id)] = Leaves(graph_, fusion_, unit(id));
     for (const auto& [node, map] : leaves(id)) readers_[node].insert(id);
-    for (const Root& root : unit(id).roots) writer_[root.node] = id;
+    for (const Root& root : unit(id).roots)
+      if (graph_.node(root.node).kind != Kind::kInput) writer_[root.node] = id;
   }
 
   void Leave(int id) {
@@ -218,7 +219,7 @@ class Merger {
     const std::vector<Root>& written = second_is_host ? *placed : host.roots;
     for (const auto& [node, map] : Leaves(graph_, fusion_, reader))
       for (const Root& root : written)
-        if (root.node == node && root.map != map) return Apart::kOtherPoints;
+        if (root.node == node && root.map != map && graph_.node(node).kind != Kind::kInput) return Apart::kOtherPoints;
     int work = 0;
     const std::size_t operands = Leaves(graph_, fusion_, merged, &work).size() + merged.roots.size();
     if (work > kMaxWork || operands > kMaxOperands) return Apart::kBudget;

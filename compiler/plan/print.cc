@@ -17,6 +17,12 @@ std::string ExtentText(const Plan& plan, const Extent& extent) {
   return extent.is_static() ? std::to_string(extent.value) : plan.symbols[static_cast<std::size_t>(extent.symbol)];
 }
 
+// What a view has of the buffer that it lies in.
+std::string PartText(const Plan& plan, const runtime::Buffer& view) {
+  return view.part < 0 ? " of "
+                       : fmt::format(" from {} along dimension {} of ", ExtentText(plan, view.begin), view.part);
+}
+
 // Substitutes {0}, {1}, {2} in the table's text of an operator.
 std::string Substitute(std::string_view pattern, const std::vector<std::string>& args) {
   std::string text;
@@ -257,7 +263,7 @@ std::string Print(const Plan& plan) {
                         ShapeText(plan, buffer.shape),
                         buffer.place < 0 ? ""
                         : buffer.kind == runtime::Buffer::Kind::kView
-                            ? " of " + plan.buffers[static_cast<std::size_t>(buffer.place)].name
+                            ? PartText(plan, buffer) + plan.buffers[static_cast<std::size_t>(buffer.place)].name
                             : " in " + plan.buffers[static_cast<std::size_t>(buffer.place)].name);
   }
   for (const auto& [name, dtype] : plan.scalars) text += fmt::format("  scalar {}: {}\n", name, Name(dtype));

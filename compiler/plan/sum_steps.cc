@@ -338,6 +338,7 @@ int MakerOf(const Plan& plan, const GemmStep& gemm) {
   }
   for (const runtime::Access& access : signature.operands) {
     const auto& dims = access.dim_of_axis;
+    if (access.store && access.buffer != gemm.b) return -1;  // it is put together of parts
     if (access.gathered || (access.store && std::count(dims.begin(), dims.end(), -1) != 0)) return -1;
     if (!access.store && !Stays(plan, access.buffer)) return -1;
   }

@@ -100,7 +100,10 @@ class Turner {
     const auto [found, fresh] = turned_.try_emplace({buffer, dims}, static_cast<int>(plan_.buffers.size()));
     if (!fresh) return found->second;
     const Buffer from = plan_.buffers[static_cast<std::size_t>(buffer)];
-    Buffer turned{from.name + "_turned", Buffer::Kind::kTemporary, from.dtype, {}, -1, 0, 0};
+    Buffer turned;
+    turned.name = from.name + "_turned";
+    turned.kind = Buffer::Kind::kTemporary;
+    turned.dtype = from.dtype;
     for (const int dim : dims) turned.shape.push_back(from.shape[static_cast<std::size_t>(dim)]);
     plan_.buffers.push_back(std::move(turned));
     steps->emplace_back(Copy(buffer, found->second, dims));

@@ -11,6 +11,7 @@
 #include "compiler/transform/axis_parts.h"
 #include "compiler/transform/copy_node.h"
 #include "compiler/transform/gather_reads.h"
+#include "compiler/transform/joined_parts.h"
 #include "umbra/error.h"
 
 namespace umbra::graph {
@@ -28,10 +29,11 @@ enum class Sources { kJoins, kAll };
 
 class Composer {
  public:
-  Composer(const Graph& source, bool on_gpu, Sources sources, OutputInputPairs apart)
+  Composer(const Graph& source, bool on_gpu, Sources sources, OutputInputPairs apart, std::set<int> kept = {})
       : source_(source),
         on_gpu_(on_gpu),
         sources_(sources),
+        kept_(std::move(kept)),
         result_(source.name()),
         reads_(source, std::move(apart)),
         positions_(source) {}
@@ -42,19 +44,37 @@ class Composer {
         [&](const Node& node, std::vector<int> inputs) {
           const bool composes = node.kind == Kind::kGather &&
                                 (sources_ == Sources::kJoins ? JoinsMore(node, inputs[0]) : Composes(node, inputs[0]));
+          if (composes) composed_.insert(NumberOf(node));
           return composes ? Compose(node, inputs) : CopyNode(&result_, node, std::move(inputs));
         },
         &result_);
     return std::move(result_);
   }
 
+  // The gathers of what is put together of values that were computed where they are read and of others, which are
+  // computed to memory, and so are written where they lie in the whole.
+  std::set<int> PartsApart() {
+    std::set<int> apart;
+    for (const auto& [id, parts] : JoinsInMemory(source_, &positions_)) {
+      const auto is_kept = [&](const JoinedPart& part) {
+        return composed_.count(part.gather) == 0 && source_.node(part.source).kind != Kind::kInput;
+      };
+      if (!std::any_of(parts.begin(), parts.end(), is_kept)) continue;
+      for (const JoinedPart& part : parts)
+        if (composed_.count(part.gather) != 0) apart.insert(part.gather);
+    }
+    return apart;
+  }
+
  private:
   bool Composes(const Node& gather, int source) {
-    if (IsBetterInMemory(gather) || IsViewOfKept(gather, source)) return false;
+    if (kept_.count(NumberOf(gather)) != 0 || IsBetterInMemory(gather) || IsViewOfKept(gather, source)) return false;
     const auto cost = CostOf(source);
     return cost && (*cost <= kCheap ? !reads_.IsOutput(gather.inputs[0]) && !reads_.IsBetterTurned(gather)
                                     : reads_.IsReadOnce(gather));
   }
+
+  int NumberOf(const Node& node) const { return static_cast<int>(&node - source_.nodes().data()); }
 
   // Does the gather take what positions choose of other gathers, to join it with more?
   bool JoinsMore(const Node& gather, int source) const {
@@ -85,7 +105,7 @@ class Composer {
   // Does the gather join what is written where it lies, or read an input with more dimensions, by strides?
   bool IsBetterInMemory(const Node& gather) {
     const Node& from = source_.node(gather.inputs[0]);
-    return !on_gpu_ && (IsJoinedInMemory(source_, static_cast<int>(&gather - source_.nodes().data()), &positions_) ||
+    return !on_gpu_ && (IsJoinedInMemory(source_, NumberOf(gather), &positions_) ||
                         (from.kind == Kind::kGather && source_.node(from.inputs[0]).kind == Kind::kInput &&
                          !reads_.IsOutput(gather.inputs[0]) && PartsOfSource(source_, from, &positions_)));
   }
@@ -271,6 +291,9 @@ class Composer {
         std::vector<int> inner(result_.node(node.inputs[0]).shape.size(), -1);
         for (std::size_t d = 0; d < node.axes.size(); ++d)
           if (node.axes[d] >= 0) inner[static_cast<std::size_t>(node.axes[d])] = positions[d];
+        // What is dear is computed once, and not for each row.
+        if (node.kind == Kind::kBroadcast && IsForRows(node) && CostOf(node.inputs[0]).value_or(0) > kCheap)
+          return Element(node.inputs[0], inner, guard);
         return ValueAt(node.inputs[0], inner, guard);
       }
       case Kind::kMap:
@@ -286,6 +309,8 @@ class Composer {
   const Graph& source_;
   const bool on_gpu_;
   const Sources sources_;
+  const std::set<int> kept_;  // gathers of what stays
+  std::set<int> composed_;  // of the source
   Graph result_;
   GatherReads reads_;  // of the source
   PositionForms positions_;  // of the source
@@ -299,9 +324,14 @@ class Composer {
 Graph JoinAtOnce(const Graph& graph) { return Composer(graph, false, Sources::kJoins, {}).Run(); }
 
 Graph ComposeGathers(const Graph& graph, bool on_gpu) {
-  Graph composed = Composer(graph, on_gpu, Sources::kAll, {}).Run();
+  const std::set<int> shared = on_gpu ? std::set<int>() : GathersOfSharedParts(graph);
+  Composer composer(graph, on_gpu, Sources::kAll, {}, shared);
+  Graph composed = composer.Run();
   OutputInputPairs apart = GatheredByAlike(composed);
-  return apart.empty() ? std::move(composed) : Composer(graph, on_gpu, Sources::kAll, std::move(apart)).Run();
+  std::set<int> kept = on_gpu ? std::set<int>() : composer.PartsApart();
+  if (apart.empty() && kept.empty()) return composed;
+  kept.insert(shared.begin(), shared.end());
+  return Composer(graph, on_gpu, Sources::kAll, std::move(apart), std::move(kept)).Run();
 }
 
 }  // namespace umbra::graph

@@ -44,6 +44,11 @@ bool AreAlike(const Graph& graph, const Node& a, const Node& b) {
 
 }  // namespace
 
+bool IsForRows(const Node& broadcast) {
+  const auto row = std::find_if(broadcast.axes.rbegin(), broadcast.axes.rend(), [](int from) { return from >= 0; });
+  return std::find(row, broadcast.axes.rend(), -1) != broadcast.axes.rend();
+}
+
 OutputInputPairs GatheredByAlike(const Graph& graph) {
   OutputInputPairs pairs;
   for (std::size_t k = 0; k < graph.outputs().size(); ++k) {
@@ -258,6 +263,7 @@ bool GatherReads::SharesDearValues(int source, const std::optional<Few>& few) co
     const bool shared = above || (id != source && (readers_[static_cast<std::size_t>(id)] > 1 || IsOutput(id)));
     if (!seen.insert({id, shared}).second) continue;
     const Node& node = source_.node(id);
+    if (node.kind == Kind::kBroadcast && IsForRows(node)) continue;  // what is dear of that is kept
     const bool is_dear = node.kind == Kind::kMap && Info(node.op).cost > kCheap;
     if (shared && is_dear && !(few && FewOf(node.shape, few->outer) == 1)) return true;
     for (std::size_t k = 0; k < (node.kind == Kind::kGather ? 1 : node.inputs.size()); ++k)

@@ -21,6 +21,9 @@ inline constexpr double kCheap = 4;
 /// long.
 inline constexpr index_t kLongRow = 32;
 
+/// Does the broadcast repeat its operand for each of several rows, rather than each element of it?
+bool IsForRows(const Node& broadcast);
+
 /// Outputs, by place among them, and inputs, by name.
 using OutputInputPairs = std::set<std::pair<std::size_t, std::string>>;
 

@@ -11,6 +11,7 @@
 
 #include "compiler/transform/copy_node.h"
 #include "compiler/transform/gather_reads.h"
+#include "compiler/transform/joined_parts.h"
 
 namespace umbra::graph {
 
@@ -23,7 +24,11 @@ constexpr int kLongestChain = 64;
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), result_(source.name()), reads_(source, {}) {}
+  Rewriter(const Graph& source, bool on_gpu)
+      : source_(source),
+        result_(source.name()),
+        reads_(source, {}),
+        parts_(on_gpu ? std::set<int>() : GathersOfSharedParts(source)) {}
 
   Graph Run() {
     FindReaders();
@@ -31,7 +36,8 @@ class Rewriter {
         source_,
         [&](const Node& node, std::vector<int> inputs) {
           if (node.kind == Kind::kGather && node.guarded && IsEmpty(source_.node(node.inputs[0]))) return Outside(node);
-          const bool selects = node.guarded && Selects(node) && !reads_.SharesWork(node.inputs[0]);
+          const bool selects =
+              node.guarded && Selects(node) && !reads_.SharesWork(node.inputs[0]) && parts_.count(NumberOf(node)) == 0;
           const auto plain =
               node.kind == Kind::kGather && selects == node.guarded ? Plain(node, inputs[0]) : std::nullopt;
           if (!plain) return CopyNode(&result_, node, std::move(inputs));
@@ -42,6 +48,8 @@ class Rewriter {
   }
 
  private:
+  int NumberOf(const Node& node) const { return static_cast<int>(&node - source_.nodes().data()); }
+
   void FindReaders() {
     const std::size_t count = source_.nodes().size();
     places_.assign(count, false);
@@ -126,7 +134,7 @@ class Rewriter {
   // own positions, of dimensions of extent 1 the only one.
   std::optional<int> Repeated(const Node& gather, int source) {
     const PartialShape& from = source_.node(gather.inputs[0]).shape;
-    if (places_[static_cast<std::size_t>(&gather - source_.nodes().data())]) return std::nullopt;
+    if (places_[static_cast<std::size_t>(NumberOf(gather))]) return std::nullopt;
     std::vector<int> axes(gather.shape.size(), -1);
     std::set<int> single;
     std::map<int, int> dims;  // of the source that are left, by the gather's axis
@@ -261,7 +269,8 @@ class Rewriter {
 
   const Graph& source_;
   Graph result_;
-  GatherReads reads_;  // of the source
+  GatherReads reads_;
+  const std::set<int> parts_;  // of the source
   std::vector<bool>
       places_;  // does a value of the source serve as a position? Such gathers stay, prefetching looks for them
   std::vector<bool> beside_;  // is it read by something else than gathers?
@@ -272,6 +281,6 @@ class Rewriter {
 
 }  // namespace
 
-Graph PlainGathers(const Graph& graph) { return Rewriter(graph).Run(); }
+Graph PlainGathers(const Graph& graph, bool on_gpu) { return Rewriter(graph, on_gpu).Run(); }
 
 }  // namespace umbra::graph

@@ -8,8 +8,8 @@ namespace umbra::graph {
 
 /// A gather that only exchanges axes becomes a transpose; one that repeats its source along new axes, or along those of
 /// extent 1 that reductions have kept, a broadcast of the value without them. One with a guard becomes a selection of
-/// that.
-Graph PlainGathers(const Graph& graph);
+/// that, but, not on GPUs, of parts that are written where they lie in the whole (GathersOfSharedParts).
+Graph PlainGathers(const Graph& graph, bool on_gpu);
 
 }  // namespace umbra::graph
 

@@ -71,6 +71,10 @@ struct Buffer {
   /// more it is joined: where those of an operand do not follow each other in memory, a call works on a dense copy of
   /// it.
   std::uint32_t goes_on = 0, place_goes_on = 0;
+  /// kView: the dimension of `place` of which it has the indices from `begin` on, as many as its own extent there is;
+  /// or -1: it has all elements.
+  int part = -1;
+  Extent begin;  ///< of a part
 };
 
 /// The number of the buffer in whose memory another one is: that of a view, or its own.
