@@ -20,10 +20,12 @@
 #include "compiler/plan/sum_steps.h"
 #include "compiler/plan/turn_operands.h"
 #include "compiler/transform/compose_gathers.h"
+#include "compiler/transform/few_terms.h"
 #include "compiler/transform/fewest_dims.h"
 #include "compiler/transform/narrow_products.h"
 #include "compiler/transform/plain_gathers.h"
 #include "compiler/transform/refine_axes.h"
+#include "compiler/transform/separate_windows.h"
 #include "compiler/transform/simplify.h"
 #include "compiler/transform/split_axes.h"
 #include "compiler/transform/sum_products.h"
@@ -52,7 +54,7 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
   const auto print_plan = [](const plan::Plan& p) { return plan::Print(p); };
   const auto plain_gathers = [&](const graph::Graph& of) {
     return Traced(
-        "plain gathers", [&] { return graph::PlainGathers(of); }, print_graph);
+        "plain gathers", [&] { return graph::PlainGathers(of, on_gpu); }, print_graph);
   };
   const graph::Graph joined = Traced(
       "join at once", [&] { return graph::JoinAtOnce(graph); }, print_graph);
@@ -67,8 +69,14 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       "simplify positions", [&] { return graph::SimplifyPositions(plain); }, print_graph);
   const graph::Graph fewest = Traced(
       "fewest dimensions", [&] { return graph::InFewestDims(positions); }, print_graph);
+  const graph::Graph terms = Traced(
+      "few terms", [&] { return graph::SumFewTerms(fewest); }, print_graph);
+  const graph::Graph separate =
+      on_gpu ? terms
+             : Traced(
+                   "separate windows", [&] { return graph::SeparateWindows(terms); }, print_graph);
   const graph::Graph composed = Traced(
-      "compose gathers", [&] { return graph::ComposeGathers(fewest, on_gpu); }, print_graph);
+      "compose gathers", [&] { return graph::ComposeGathers(separate, on_gpu); }, print_graph);
   const graph::Graph summed = Traced(
       "sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
   graph::Graph simplified = Traced(

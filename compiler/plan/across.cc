@@ -79,10 +79,10 @@ class Gathered {
   std::vector<std::vector<Dims>> beside_;  // by node and dimension
 };
 
-// What a kernel without reductions would read across memory though it gathers along it: the operand of a transpose
-// whose last axis is not the kernel's, along which packets lie; or a column of a matrix, for each of its rows. Lane by
-// lane it takes as many lines of memory as elements, unless they are so few that they stay in the first cache; from
-// memory it is turned by tiles. Short rows that are known have packets go across them anyway.
+// What a kernel would read across memory though it gathers along it: if it has no reductions, the operand of a
+// transpose whose last axis is not the kernel's, along which packets lie; or a column of a matrix, for each of its
+// rows. Lane by lane it takes as many lines of memory as elements, unless they are so few that they stay in the first
+// cache; from memory it is turned by tiles. Short rows that are known have packets go across them anyway.
 class AcrossFinder {
  public:
   AcrossFinder(const Graph& graph, const std::set<int>& roots, const Gathered& gathered, const Domain& domain)
@@ -106,10 +106,11 @@ class AcrossFinder {
     if (node.kind == Kind::kInput || (!is_root && roots_.count(id) > 0) || !visited_.insert({id, map}).second) return;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
-      const AxisMap inputs = OperandMap(graph_, node, k, map);
+      const AxisMap inputs = node.kind == Kind::kReduce ? ReducedOperandMap(graph_, node, map, domain_).value_or(map)
+                                                        : OperandMap(graph_, node, k, map);
       const int input = node.inputs[k];
       const bool across = node.kind == Kind::kTranspose
-                              ? GoesAcross(input, inputs)
+                              ? domain_.flexible && GoesAcross(input, inputs)
                               : node.kind == Kind::kBroadcast && IsColumnOfRows(input, inputs);
       if (across) found_.insert(input);
       else Visit(input, inputs, false);
@@ -160,7 +161,7 @@ std::set<int> FindAcross(const Graph& graph, const Fusion& fusion) {
   const Gathered gathered(graph, fusion.roots);
   std::set<int> across;
   for (const Unit& unit : fusion.units)
-    if (!unit.gemm && unit.domain.flexible)
+    if (!unit.gemm && (unit.domain.flexible || unit.domain.inner.back()))
       across.merge(AcrossFinder(graph, fusion.roots, gathered, unit.domain).Find(unit.roots[0]));
   return across;
 }

@@ -115,14 +115,22 @@ class Chooser {
     return {need.of_row && !reduces_rows, !reduces_rows && !need.of_row};
   }
 
-  // Is the reader a broadcast along dimensions outside of the operand's own, so that a kernel computes the
-  // operand's elements for each of its rows?
+  // Is the reader a broadcast along dimensions outside of the operand's own, so that a kernel computes the operand's
+  // elements for each of its rows? Along dimensions behind all of them it computes them once.
   bool Spreads(int reader, Choice* choice) const {
     const Node& node = graph_.node(reader);
-    if (node.kind != Kind::kBroadcast || node.axes.empty() || node.axes.back() < 0) return false;
-    if (Elements(node.shape, [&](const Dimension& d) { return Assumed(graph_, d); }) >
-        Elements(choice->spread, [&](const Dimension& d) { return Assumed(graph_, d); }))
-      choice->spread = node.shape;
+    if (node.kind != Kind::kBroadcast) return false;
+    std::size_t rank = node.axes.size();
+    while (rank > 0 && node.axes[rank - 1] < 0) --rank;
+    if (std::find(node.axes.begin(), node.axes.begin() + static_cast<std::ptrdiff_t>(rank), -1) ==
+        node.axes.begin() + static_cast<std::ptrdiff_t>(rank))
+      return false;
+    const PartialShape spread(
+        std::vector<Dimension>(node.shape.begin(), node.shape.begin() + static_cast<std::ptrdiff_t>(rank)));
+    const auto elements = [this](const PartialShape& shape) {
+      return Elements(shape, [this](const Dimension& d) { return Assumed(graph_, d); });
+    };
+    if (elements(spread) > elements(choice->spread)) choice->spread = spread;
     choice->repeated = true;
     return true;
   }

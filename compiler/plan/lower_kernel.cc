@@ -18,6 +18,8 @@ using Kind = graph::Node::Kind;
 namespace {
 
 constexpr std::int64_t kSmallWindow = 64;
+// Sums of so many groups go along what is summed.
+constexpr std::int64_t kFewGroups = 64;
 
 class KernelLowering {
  public:
@@ -52,7 +54,7 @@ class KernelLowering {
     kernel_.signature.moments = !on_gpu_ && FindMoments(kernel_).has_value();
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
-        if (!HasSmallWindow() && !SharesRows(kernel_))
+        if (!HasSmallWindow() && !SharesRows(kernel_) && !AsksOnce(phase))
           kernel_.signature.partials.push_back(value(reduction.result).type);
     return std::move(kernel_);
   }
@@ -90,7 +92,7 @@ class KernelLowering {
   }
 
   // The last axis, unless rows are reduced along others, or over windows; of one axis that is reduced and the last that
-  // is not, the one along which operands lie, or along which rows share what they read.
+  // is not, the one along which operands lie, if they do along one alone, or along which rows share what they read.
   void ChooseVectorAxis() {
     const Domain& domain = unit_.domain;
     const int row_axes = kernel_.signature.row_axes, last = static_cast<int>(kernel_.signature.axes.size()) - 1;
@@ -101,16 +103,43 @@ class KernelLowering {
         HasSmallWindow() && keeps_ && !HasRowsOfPackets() && (on_gpu_ || !HasUnevenWindows(row_axes - 1));
     int& axis = kernel_.signature.vector_axis;
     axis = is_inner && !across ? last : row_axes - 1;
-    if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow() ||
-        HasPositions())
-      return;
+    if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow()) return;
+    if (axis == row_axes - 1 && AreTold(axis) && MovesSideBySide(last)) axis = last;
+    if (HasPositions()) return;
     if (IsProduct()) axis = row_axes - 1;
     else if (NumAcross(axis) > 0 && NumAcross(last + row_axes - 1 - axis) == 0) axis = last + row_axes - 1 - axis;
+  }
+
+  // Are indices of the axis, which are few, told from each other by their position alone, as the sums of groups are?
+  bool AreTold(int axis) const {
+    const auto along = static_cast<std::size_t>(axis);
+    const runtime::Extent& extent = kernel_.signature.axes[along];
+    const bool gathers = std::any_of(kernel_.values.begin(), kernel_.values.end(),
+                                     [](const Value& v) { return v.kind == Value::Kind::kGather; });
+    return extent.is_static() && extent.value <= kFewGroups && !gathers &&
+           std::all_of(
+               kernel_.signature.operands.begin(), kernel_.signature.operands.end(),
+               [along](const runtime::Access& access) { return access.store || access.dim_of_axis[along] < 0; });
+  }
+
+  // Do the elements that it moves lie side by side along the axis, and are there some?
+  bool MovesSideBySide(int axis) const {
+    const auto moves = [axis](const runtime::Access& access) {
+      return !access.store && access.dim_of_axis[static_cast<std::size_t>(axis)] >= 0;
+    };
+    return NumAcross(axis) == 0 &&
+           std::any_of(kernel_.signature.operands.begin(), kernel_.signature.operands.end(), moves);
   }
 
   bool IsOne(int logical_axis) const {
     const runtime::Extent extent = extent_(unit_.domain.dims[static_cast<std::size_t>(logical_axis)]);
     return extent.is_static() && extent.value == 1;
+  }
+
+  // Does each step say which row it counts for? To share out the rows' steps would be to ask each for every row.
+  bool AsksOnce(const plan::Phase& phase) const {
+    const auto key = on_gpu_ || kernel_.phases.size() != 1 ? std::nullopt : FindStepKey(kernel_, phase);
+    return key && key->row_axis == kernel_.signature.row_axes - 2;
   }
 
   bool HasPositions() const {
@@ -479,7 +508,7 @@ class KernelLowering {
         const auto& load = signature.operands[k];
         const auto& to = signature.operands[static_cast<std::size_t>(store)];
         if (load.store || load.gathered || last_load[k] > phase) continue;
-        if (load.dim_of_axis == to.dim_of_axis && parts(load) == parts(to))
+        if (load.dim_of_axis == to.dim_of_axis && parts(load).IsAlike(parts(to)))
           signature.in_place[static_cast<std::size_t>(store)].push_back(static_cast<int>(k));
       }
     };

@@ -62,11 +62,15 @@ class Simplifier {
     return is_alone ? std::optional(0.0) : std::nullopt;
   }
 
-  // A whole number that is compared with itself: what is decided, and what steps of 1 leave no rest of.
-  bool IsTrue(int id) const {
+  // A whole number that is compared with itself, as what is decided and what steps of 1 leave no rest of, or constants.
+  bool IsTrue(int id) const { return IsEquality(id, true); }
+  bool IsFalse(int id) const { return IsEquality(id, false); }
+  bool IsEquality(int id, bool holds) const {
     const Node& node = result_.node(id);
-    return node.kind == Kind::kMap && node.op == Op::eq && node.inputs[0] == node.inputs[1] &&
-           IsInt(result_.node(node.inputs[0]).dtype);
+    if (node.kind != Kind::kMap || node.op != Op::eq || !IsInt(result_.node(node.inputs[0]).dtype)) return false;
+    if (node.inputs[0] == node.inputs[1]) return holds;
+    const auto a = ConstantOf(node.inputs[0]), b = ConstantOf(node.inputs[1]);
+    return a && b && (*a == *b) == holds;
   }
 
   // Does a comparison of positions hold wherever indices stand?
@@ -141,6 +145,7 @@ class Simplifier {
       }
       case Op::select:
         if (IsTrue(inputs[0]) && HasShapeOf(inputs[1], node)) return inputs[1];
+        if (IsFalse(inputs[0]) && HasShapeOf(inputs[2], node)) return inputs[2];
         if (node.dtype == DType::kBool)
           if (const auto condition = SelectedCondition(inputs)) return *condition;
         for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {

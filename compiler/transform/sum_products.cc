@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/transform/axis_parts.h"
 #include "compiler/transform/copy_node.h"
 #include "umbra/program.h"
 
@@ -16,9 +17,14 @@ using Kind = Node::Kind;
 
 class Summer {
  public:
-  Summer(const Graph& source, bool on_gpu) : source_(source), on_gpu_(on_gpu), result_(source.name()) {
-    for (const Node& node : source.nodes())
-      positional_ = positional_ || node.kind == Kind::kIndex || node.kind == Kind::kGather;
+  Summer(const Graph& source, bool on_gpu)
+      : source_(source),
+        on_gpu_(on_gpu),
+        forms_(source),
+        readers_(source.nodes().size()),
+        result_(source.name()) {
+    for (int id = 0; id < static_cast<int>(source.nodes().size()); ++id)
+      for (const int input : source.node(id).inputs) readers_[static_cast<std::size_t>(input)].push_back(id);
   }
 
   Graph Run() {
@@ -27,7 +33,8 @@ class Summer {
         [&](const Node& node, std::vector<int> inputs) {
           if (node.kind != Kind::kDot) return CopyNode(&result_, node, std::move(inputs));
           if (IsOfVectors(node)) return MakeOuter(node, inputs[0], inputs[1]);
-          const bool sum = IsBatchOfSmall(node) || IsBySmall(node) || IsSkinny(node) || IsOfMadeMatrix(node);
+          const bool sum =
+              IsBatchOfSmall(node) || IsBySmall(node) || IsOfFewColumns(node) || IsSkinny(node) || IsOfMadeMatrix(node);
           return sum ? MakeSum(node, inputs[0], inputs[1]) : CopyNode(&result_, node, std::move(inputs));
         },
         &result_);
@@ -54,18 +61,28 @@ class Summer {
   }
 
   // Are there a few steps and columns, so that each row is a lane of packets (plan/batches.h)?
-  bool IsBySmall(const Node& node) const {
-    if (on_gpu_ || positional_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2)
-      return false;
+  bool IsBySmall(const Node& node) {
+    if (on_gpu_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2) return false;
     const auto inner = Extent(node.inputs[1], node.transpose_b ? 1 : 0),
                columns = Extent(node.inputs[1], node.transpose_b ? 0 : 1);
     return inner && columns && *columns <= kFewColumns && *inner <= kFewSteps && *inner * *columns <= kFewProducts &&
-           IsElementwise(node.inputs[0]);
+           IsElementwise(node.inputs[0]) && !MeetsPositions(node);
+  }
+
+  // Are few columns of two matrices summed, as those of points are to their covariances? Each row of both is read once.
+  bool IsOfFewColumns(const Node& node) {
+    if (on_gpu_ || node.shape.size() != 2 || source_.node(node.inputs[0]).shape.size() != 2) return false;
+    const auto rows = Extent(node.inputs[0], node.transpose_a ? 1 : 0),
+               columns = Extent(node.inputs[1], node.transpose_b ? 0 : 1);
+    return rows && columns && *rows <= kFewColumns && *columns <= kFewColumns &&
+           IsTransposed(node.inputs[0], node.transpose_a) && !IsTransposed(node.inputs[1], node.transpose_b) &&
+           IsElementwise(node.inputs[0], true) && IsElementwise(node.inputs[1], true) && !MeetsPositions(node);
   }
 
   // Is the factor in memory, or elementwise work on what is? Anything else is better computed to memory first: a
-  // kernel of a product computes its factors several times.
-  bool IsElementwise(int id) const {
+  // kernel of a product computes its factors several times. What has fewer dimensions, as the mean of each column, may
+  // be `reduced`.
+  bool IsElementwise(int id, bool reduced = false) const {
     while (source_.node(id).kind == Kind::kTranspose) id = source_.node(id).inputs[0];
     std::set<int> seen;
     std::vector<int> open = {id};
@@ -74,10 +91,36 @@ class Summer {
       open.pop_back();
       const Node& node = source_.node(next);
       if (!seen.insert(next).second || node.kind == Kind::kInput || node.kind == Kind::kDot) continue;
+      if (reduced && node.kind == Kind::kReduce && node.shape.size() < source_.node(id).shape.size()) continue;
       if (node.kind == Kind::kReduce || node.kind == Kind::kTranspose) return false;
       open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
     return true;
+  }
+
+  // Would the kernel of the product compute values at positions, which keep it from going by tiles or batches? It does
+  // what is elementwise work on the product, too. What moves no element takes no positions.
+  bool MeetsPositions(const Node& product) {
+    std::set<int> seen;
+    std::vector<int> open = {static_cast<int>(&product - source_.nodes().data())};
+    while (!open.empty()) {
+      const int id = open.back();
+      const Node& node = source_.node(id);
+      open.pop_back();
+      if (!seen.insert(id).second || node.kind == Kind::kInput) continue;
+      if (node.kind == Kind::kIndex || (node.kind == Kind::kGather && !IsView(node))) return true;
+      if (node.kind == Kind::kGather || (node.kind == Kind::kDot && &node != &product)) continue;
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+      for (const int reader : readers_[static_cast<std::size_t>(id)])
+        if (const Kind kind = source_.node(reader).kind; kind != Kind::kGather && kind != Kind::kDot)
+          open.push_back(reader);
+    }
+    return false;
+  }
+
+  bool IsView(const Node& gather) {
+    return PartsOfSource(source_, gather, &forms_) || PartsOfResult(source_, gather, &forms_) ||
+           PartsOfReshape(source_, gather, &forms_);
   }
 
   // Is what memory holds side by side something else than a row of the matrix?
@@ -89,9 +132,9 @@ class Summer {
     return dim != last;
   }
 
-  bool IsSkinny(const Node& node) const {
+  bool IsSkinny(const Node& node) {
     const std::size_t rank = node.shape.size();
-    if (on_gpu_ || positional_ || rank < 2) return false;
+    if (on_gpu_ || rank < 2) return false;
     for (const int input : node.inputs)
       if (source_.node(input).shape.size() != rank || !IsElementwise(input)) return false;
     const auto rows = Extent(node.inputs[0], rank - (node.transpose_a ? 1 : 2)),
@@ -101,13 +144,18 @@ class Summer {
            runtime::SumIsFaster(
                {*rows, *columns, *inner, IsTransposed(node.inputs[0], node.transpose_a),
                 IsTransposed(node.inputs[1], node.transpose_b), SizeOf(node.dtype), IsMade(node.inputs[1])},
-               "");
+               "") &&
+           !MeetsPositions(node);
   }
 
   // A vector, or a row, by a matrix that would have to be written to memory for BLAS, which reads it once: so does the
   // kernel that makes it.
-  bool IsOfMadeMatrix(const Node& node) const {
-    if (on_gpu_ || source_.node(node.inputs[1]).shape.size() != 2 || !IsMade(node.inputs[1])) return false;
+  bool IsOfMadeMatrix(const Node& node) {
+    if (on_gpu_ || source_.node(node.inputs[1]).shape.size() != 2) return false;
+    const Node& matrix = source_.node(node.inputs[1]);
+    const bool gathers =
+        matrix.kind == Kind::kGather && source_.node(matrix.inputs[0]).kind == Kind::kInput && !IsView(matrix);
+    if (!gathers && !IsMade(node.inputs[1])) return false;
     return node.shape.size() == 1 ||
            (source_.node(node.inputs[0]).shape.size() == 2 && Extent(node.inputs[0], node.transpose_a ? 1 : 0) == 1);
   }
@@ -150,7 +198,8 @@ class Summer {
 
   const Graph& source_;
   bool on_gpu_;
-  bool positional_ = false;  // values at computed positions would keep a kernel from going by tiles
+  PositionForms forms_;  // of the source
+  std::vector<std::vector<int>> readers_;  // of each node
   Graph result_;
 };
 

@@ -12,10 +12,10 @@ inline constexpr index_t kSmallMatrix = 12;
 inline constexpr index_t kFewColumns = 6, kFewSteps = 24, kFewProducts = 64;
 
 /// Writes products as the sums that they are where their extents are known and such that a kernel is faster:
-/// batches of small matrices and, but on a GPU, many rows by a matrix of a few columns and steps, few rows or columns
-/// (runtime::SumIsFaster) of what is elementwise work on memory, and vectors by matrices that are such work; and outer
-/// products of vectors, which sum nothing. What they read and what reads them then fuses with them like with any other
-/// reduction or map.
+/// batches of small matrices and, but on a GPU, many rows by a matrix of a few columns and steps, a few columns by a
+/// few others, few rows or columns (runtime::SumIsFaster) of what is elementwise work on memory, and vectors by
+/// matrices that are such work; and outer products of vectors, which sum nothing. What they read and what reads them
+/// then fuses with them like with any other reduction or map.
 Graph SumProducts(const Graph& graph, bool on_gpu);
 
 }  // namespace umbra::graph

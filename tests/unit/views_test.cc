@@ -12,7 +12,7 @@
 #include "compiler/graph/graph.h"
 #include "runtime/program_text.h"
 #include "tests/support/drawn.h"
-#include "tests/unit/host_targets.h"
+#include "tests/support/expect_each.h"
 #include "umbra/compile.h"
 #include "umbra/error.h"
 #include "umbra/graph.h"
@@ -32,38 +32,10 @@ int Views(const runtime::Program& program) {
   return views;
 }
 
-// A kernel of an input `x` and a result `y` on every route, also where rows have gaps, against what each element is.
 void ExpectEach(const std::string& text, const Shape& from, const Shape& to, int views,
                 const std::function<double(const Tensor& x, const Index& at)>& expected, double tolerance = 0) {
-  const auto graph = graph::ParseText(text)[0];
-  std::mt19937 random(20261128);
-  const auto run = [&](const CompileOptions& options, index_t padding, int threads) {
-    const Tensor x(DType::kFloat32, from, padding, &random);
-    Tensor y(DType::kFloat32, to, padding, nullptr);
-    const Function function = Compile(graph, options);
-    EXPECT_EQ(Views(function.program()), views) << text;
-    function({{x.ref}, {y.ref}, {}}, {threads});
-    ForEachIndex(to, [&](const Index& at) {
-      const double value = expected(x, at);
-      ASSERT_NEAR(y.At(at), value, tolerance * std::max(1.0, std::abs(value)))
-          << text << " " << options.target << ", gaps of " << padding << ", " << threads << " threads";
-    });
-    const char* const end = reinterpret_cast<const char*>(y.bytes.data() + y.bytes.size());
-    for (const char* guard = y.bytes.data(); guard < static_cast<const char*>(y.ref.data); ++guard)
-      ASSERT_EQ(*guard, 0x5a);
-    for (const char* guard = end - 16; guard < end; ++guard) ASSERT_EQ(*guard, 0x5a);
-  };
-  for (const index_t padding : {0, 5}) {
-    for (const std::string& target : HostTargets())
-      for (const int threads : {1, 3}) {
-        CompileOptions options;
-        options.target = target;
-        run(options, padding, threads);
-      }
-    CompileOptions interpreted;
-    interpreted.engine = Engine::kInterpreter;
-    run(interpreted, padding, 1);
-  }
+  drawn::ExpectEach(text, from, to, expected, tolerance,
+                    [&](const runtime::Program& program) { EXPECT_EQ(Views(program), views) << text; });
 }
 
 TEST(Views, GroupsOfARow) {
