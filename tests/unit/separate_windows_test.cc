@@ -36,8 +36,10 @@ void ExpectPools(const std::string& reducer, const Window& window, std::size_t k
     if (reducer == "mean") return sum / static_cast<double>(window.rows * window.columns);
     return reducer == "sum" ? sum : reducer == "maximum" ? most : least;
   };
-  ExpectEach(text, {3, kHeight, kWidth}, {3, height, width}, expected, tolerance,
-             [&](const runtime::Program& program) { EXPECT_EQ(program.steps.size(), kernels) << text; });
+  ExpectEach(text, {3, kHeight, kWidth}, {3, height, width}, expected, tolerance, [&](const runtime::Program& program) {
+    const std::size_t steps = program.steps.size();  // the interpreter has none
+    EXPECT_TRUE(steps == 0 || steps == kernels) << steps << " kernels: " << text;
+  });
 }
 
 TEST(SeparateWindows, Pools) {

@@ -109,9 +109,9 @@ UMBRA_INLINE V abs(V a) {
 
 namespace detail {
 
-// a where that is NaN, else what was chosen of a and another.
+// a where that is NaN, made quiet with AVX-512, else what was chosen of a and another.
 #if defined(__AVX512F__)
-inline constexpr int kNanOfSource = 0x11;  // a table of vfixupimm: NaN comes from the second operand
+inline constexpr int kNanOfSource = 0x22;  // a table of vfixupimm: NaN comes from the second operand
 UMBRA_INLINE f32x16 nan_or(f32x16 a, f32x16 chosen) {
   return __builtin_ia32_fixupimmps512_mask(chosen, a, fill<i32x16>(kNanOfSource), 0, static_cast<unsigned short>(-1),
                                            4);
