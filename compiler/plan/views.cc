@@ -22,8 +22,9 @@ std::uint32_t GoesOn(const std::vector<int>& part_of) {
   return goes_on;
 }
 
-// The parts of a value that is put together of others; products write one place alone.
-std::vector<Written> PartsOf(const graph::Graph& graph, int id, graph::PositionForms* forms,
+// The parts of a value that is put together of others; products write one place alone, and so does what has the memory
+// of a reshape, whose dimensions may not follow each other in a part.
+std::vector<Written> PartsOf(const graph::Graph& graph, int id, const Views& views, graph::PositionForms* forms,
                              std::map<int, int>* copies) {
   const std::vector<graph::JoinedPart> parts = graph::PartsOfJoin(graph, id, forms);
   std::vector<Written> written;
@@ -31,7 +32,7 @@ std::vector<Written> PartsOf(const graph::Graph& graph, int id, graph::PositionF
   std::map<int, int> times = *copies;
   for (const graph::JoinedPart& part : parts) {
     const Node::Kind kind = graph.node(part.source).kind;
-    if (times[part.source]++ > 0 && kind == Node::Kind::kDot) return {};
+    if (views.writes.count(part.source) != 0 || (times[part.source]++ > 0 && kind == Node::Kind::kDot)) return {};
     written.push_back({part.source, View{0, 0, part.dim, part.begin}});
   }
   *copies = std::move(times);
@@ -84,7 +85,7 @@ Views FindViews(const graph::Graph& graph) {
   for (const auto& [holder, written] : views.writes) in_memory[static_cast<std::size_t>(written[0].node)] = true;
   for (int id = static_cast<int>(graph.nodes().size()); id-- > 0;) {
     if (!in_memory[static_cast<std::size_t>(id)]) continue;
-    std::vector<Written> parts = PartsOf(graph, id, &forms, &copies);
+    std::vector<Written> parts = PartsOf(graph, id, views, &forms, &copies);
     if (parts.empty()) continue;
     for (const Written& part : parts) {
       computed.insert(part.node);

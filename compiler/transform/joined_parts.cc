@@ -29,7 +29,7 @@ class Parts {
     const Node& node = graph_.node(id);
     if (depth == 0) return false;
     if (node.kind == Kind::kGather) return node.dtype == join_.dtype && AddPart(id);
-    if (node.kind == Kind::kCast) return Add(node.inputs[0], depth - 1);  // as narrow elements are chosen
+    if (node.kind == Kind::kCast) return IsOfNarrow(node) && Add(node.inputs[0], depth - 1);
     if (node.kind != Kind::kMap || node.op != Op::select) return false;
     const Node& condition = graph_.node(node.inputs[0]);
     if (condition.kind != Kind::kMap || condition.op != Op::lt) return false;
@@ -55,6 +55,13 @@ class Parts {
   }
 
  private:
+  // Narrow elements are chosen as what they are computed in, which holds each of them.
+  bool IsOfNarrow(const Node& cast) const {
+    const DType wide = ComputeType(join_.dtype), from = graph_.node(cast.inputs[0]).dtype;
+    return wide != join_.dtype &&
+           ((cast.dtype == wide && from == join_.dtype) || (cast.dtype == join_.dtype && from == wide));
+  }
+
   bool AddPart(int id) {
     const Node& gather = graph_.node(id);
     const Node& source = graph_.node(gather.inputs[0]);

@@ -163,6 +163,21 @@ TEST(JoinedParts, PaddedOnes) {
     }
 }
 
+// Casts that round are no part of it, and reshapes that are outputs are copied.
+TEST(JoinedParts, RoundedOrReshaped) {
+  const auto shares = [](const std::string& result, const std::string& more) {
+    return NumParts("kernel k(x: f32[n, 64], w: f32[n, 64]) -> (y: f32[n, 128]" + more + ") {\n" + kShares + kBelow +
+                    result + "\n}");
+  };
+  EXPECT_EQ(shares("  y = tcast<f32>(tcast<i32>(concat(s, d, 1)))", ""), 0u);
+  EXPECT_EQ(shares("  y = concat(s, d, 1)", ""), 2u);
+  EXPECT_EQ(
+      NumParts(
+          "kernel k(x: f32[b, t, 300], w: f32[300, 64], u: f32[b, m, 64]) -> (z: f32[b, t, 64], y: f32[b, ?, 64]) {\n"
+          "  z = reshape(dot(reshape(x, b * t, 300), w), b, t, 64)\n  y = concat(z, u * 2, 1)\n}"),
+      0u);
+}
+
 // What leaves something out, or puts something between, is none.
 TEST(JoinedParts, OfOthers) {
   const auto parts = [](const std::string& result) {
