@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "compiler/plan/batches.h"
 #include "compiler/plan/build.h"
@@ -19,6 +20,7 @@
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/sum_steps.h"
 #include "compiler/plan/turn_operands.h"
+#include "compiler/transform/columns_apart.h"
 #include "compiler/transform/compose_gathers.h"
 #include "compiler/transform/few_terms.h"
 #include "compiler/transform/fewest_dims.h"
@@ -75,10 +77,19 @@ plan::Plan Lower(const graph::Graph& graph, bool on_gpu, Math math) {
       on_gpu ? terms
              : Traced(
                    "separate windows", [&] { return graph::SeparateWindows(terms); }, print_graph);
-  const graph::Graph composed = Traced(
-      "compose gathers", [&] { return graph::ComposeGathers(separate, on_gpu); }, print_graph);
-  const graph::Graph summed = Traced(
+  const auto compose = [&](const graph::Graph& of) {
+    return Traced(
+        "compose gathers", [&] { return graph::ComposeGathers(of, on_gpu); }, print_graph);
+  };
+  const graph::Graph composed = compose(separate);
+  graph::Graph summed = Traced(
       "sum products", [&] { return graph::SumProducts(composed, on_gpu); }, print_graph);
+  if (!on_gpu) {
+    if (const auto divided = graph::DivideAxes(summed))
+      summed = Traced(
+          "divide axes", [&] { return graph::SimplifyPositions(*divided); }, print_graph);
+    if (const auto apart = graph::TakeColumnsApart(summed)) summed = compose(*apart);
+  }
   graph::Graph simplified = Traced(
       "simplify", [&] { return graph::Simplify(summed); }, print_graph);
   if (on_gpu)

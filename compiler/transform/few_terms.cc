@@ -1,14 +1,12 @@
 #include "compiler/transform/few_terms.h"
 
 #include <cstddef>
-#include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "compiler/transform/column_of.h"
 #include "compiler/transform/copy_node.h"
-#include "umbra/error.h"
 
 namespace umbra::graph {
 
@@ -21,7 +19,7 @@ constexpr std::size_t kMostValues = 64;
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& source) : source_(source), result_(source.name()) {}
+  explicit Rewriter(const Graph& source) : source_(source), result_(source.name()), columns_(&result_) {}
 
   Graph Run() {
     RewriteNodes(
@@ -62,60 +60,15 @@ class Rewriter {
 
   int SumOf(int operand, int axis) {
     const Dimension terms = result_.Known(result_.node(operand).shape[static_cast<std::size_t>(axis)]);
-    int sum = TermOf(operand, axis, 0);
+    int sum = columns_.Of(operand, axis, 0);
     for (index_t k = 1; k < static_cast<index_t>(terms); ++k)
-      sum = result_.Map(Op::plus, {sum, TermOf(operand, axis, k)});
+      sum = result_.Map(Op::plus, {sum, columns_.Of(operand, axis, k)});
     return sum;
-  }
-
-  // Element k of the value along the axis, which it does not have.
-  int TermOf(int id, int axis, index_t k) {
-    const auto key = std::make_tuple(id, axis, k);
-    if (const auto found = terms_.find(key); found != terms_.end()) return found->second;
-    const int term = MakeTerm(result_.node(id), id, axis, k);
-    terms_.emplace(key, term);
-    return term;
-  }
-
-  int MakeTerm(Node node, int id, int axis, index_t k) {  // a copy: nodes are added
-    if (node.shape.size() == 0) return id;
-    std::vector<Dimension> left;
-    for (std::size_t d = 0; d < node.shape.size(); ++d)
-      if (static_cast<int>(d) != axis) left.push_back(node.shape[d]);
-    const PartialShape shape(std::move(left));
-    if (node.kind == Kind::kMap || node.kind == Kind::kCast) {
-      std::vector<int> inputs;
-      for (const int input : node.inputs) inputs.push_back(TermOf(input, axis, k));
-      return CopyNode(&result_, node, std::move(inputs));
-    }
-    if (node.kind == Kind::kBroadcast) {
-      const int of = node.axes[static_cast<std::size_t>(axis)];
-      node.axes.erase(node.axes.begin() + axis);
-      for (int& from : node.axes)
-        if (of >= 0 && from > of) --from;
-      return result_.Broadcast(of < 0 ? node.inputs[0] : Column(node.inputs[0], of, k), std::move(node.axes), shape);
-    }
-    throw InternalError("a term of what is neither computed nor a broadcast");
-  }
-
-  // Of what has fewer dimensions: a gather that others may find better ways for.
-  int Column(int id, int axis, index_t k) {
-    const PartialShape whole = result_.node(id).shape;
-    std::vector<Dimension> left;
-    for (std::size_t d = 0; d < whole.size(); ++d)
-      if (static_cast<int>(d) != axis) left.push_back(whole[d]);
-    const PartialShape shape(std::move(left));
-    std::vector<int> positions;
-    int next = 0;
-    for (std::size_t d = 0; d < whole.size(); ++d)
-      positions.push_back(static_cast<int>(d) == axis ? result_.Constant(static_cast<double>(k), DType::kInt64)
-                                                      : result_.Index(next++, shape));
-    return result_.Gather(id, std::move(positions), -1, 0);
   }
 
   const Graph& source_;
   Graph result_;
-  std::map<std::tuple<int, int, index_t>, int> terms_;
+  Columns columns_;
 };
 
 }  // namespace

@@ -66,9 +66,13 @@ PositionForms::Form PositionForms::MakeForm(int id) {
     return std::abs(node.constant) < static_cast<double>(kMost) ? Number(static_cast<index_t>(node.constant)) : itself;
   if (node.kind == Kind::kExtent) return FormOf(node.extent);
   if (node.kind != Kind::kMap || node.dtype != DType::kInt64 ||
-      (node.op != Op::plus && node.op != Op::minus && node.op != Op::mul))
+      (node.op != Op::plus && node.op != Op::minus && node.op != Op::mul && node.op != Op::div))
     return itself;
   const Form first = FormOf(node.inputs[0]), second = FormOf(node.inputs[1]);
+  if (node.op == Op::div) {
+    const bool known = IsNumber(first) && IsNumber(second) && NumberOf(first) >= 0 && NumberOf(second) > 0;
+    return known ? Number(NumberOf(first) / NumberOf(second)) : itself;
+  }
   if (node.op == Op::mul) return Product(AsExtent(first), AsExtent(second)).value_or(itself);
   const std::optional<Form> added = Product(second, Number(node.op == Op::plus ? 1 : -1));
   return added ? Sum(first, *added).value_or(itself) : itself;
@@ -456,9 +460,11 @@ std::optional<int> Positions::Quotient(int position, int by) {
 }
 
 std::optional<int> Positions::Quotient(const Form& form, const Factors& factors, index_t by) {
-  const auto range = forms_.RangeOf(form);
-  if (by >= kMost || !range || PositionForms::IsNegative(range->low)) return std::nullopt;
+  const auto range = forms_.RangeOf(form);  // of what memory holds there is none, as it may wrap around
+  if (by >= kMost || !range) return std::nullopt;
   auto [whole, rest] = PositionForms::Divide(form, factors, by);
+  if (rest.empty()) return Build(whole);  // of either sign
+  if (PositionForms::IsNegative(range->low)) return std::nullopt;
   const auto range_of_rest = forms_.RangeOf(rest);
   if (!range_of_rest || PositionForms::IsNegative(range_of_rest->low)) return std::nullopt;
   if (PositionForms::IsLess(range_of_rest->high, {{factors, by}})) return Build(whole);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "compiler/transform/axis_parts.h"
+#include "compiler/transform/columns_apart.h"
 #include "compiler/transform/copy_node.h"
 #include "compiler/transform/position_forms.h"
 
@@ -21,11 +23,15 @@ using Kind = Node::Kind;
 using Form = PositionForms::Form;
 
 constexpr std::size_t kMostAxes = 8;  // of a value
+constexpr index_t kFillsPackets = 16;  // elements that packets go along
+
+// What divides axes.
+enum class By { kReshapes, kPositions };
 
 // Axes of values that are the same, and the parts that they are divided into, from the first to the last.
 class Axes {
  public:
-  explicit Axes(const Graph& graph) : graph_(graph), live_(LiveNodes(graph)), forms_(graph) {
+  Axes(const Graph& graph, By by) : graph_(graph), live_(LiveNodes(graph)), forms_(graph) {
     for (const Node& node : graph.nodes()) {
       first_.push_back(parts_.size());
       for (const Dimension& dim : node.shape) parts_.push_back({dim});
@@ -34,17 +40,23 @@ class Axes {
     std::iota(same_.begin(), same_.end(), std::size_t{0});
     fixed_.resize(parts_.size());
     const int nodes = static_cast<int>(graph.nodes().size());
-    for (int id = 0; id < nodes; ++id)
+    for (int id = 0; id < nodes && by == By::kReshapes; ++id)
       if (const Node& node = graph.node(id);
           node.kind == Kind::kGather && IsLive(id) && IsReshape(graph, node, &forms_))
         all_reshapes_.insert(id);
     for (int id = 0; id < nodes; ++id)
-      if (IsLive(id)) Enter(id);
-    Divide();
+      if (IsLive(id)) Enter(id, by);
+    if (by == By::kReshapes) Divide();
+    else DivideByPositions();
   }
 
   /// The gathers that are reshapes of the same parts.
   const std::vector<int>& free() const { return reshapes_; }
+  /// Is there such a reshape, or an axis of several parts?
+  bool any() const {
+    return !reshapes_.empty() ||
+           std::any_of(parts_.begin(), parts_.end(), [](const auto& parts) { return parts.size() > 1; });
+  }
   const std::vector<Dimension>& PartsOf(int id, std::size_t dim) const { return parts_[Find(At(id, dim))]; }
 
  private:
@@ -69,7 +81,7 @@ class Axes {
     for (std::size_t d = 0; d < graph_.node(id).shape.size(); ++d) fixed_[Find(At(id, d))] = true;
   }
 
-  void Enter(int id) {
+  void Enter(int id, By by) {
     const Node& node = graph_.node(id);
     const std::size_t rank = node.shape.size();
     switch (node.kind) {
@@ -79,7 +91,7 @@ class Axes {
         for (std::size_t k = node.kind == Kind::kGather ? 1 : 0; k < node.inputs.size(); ++k)
           for (std::size_t d = 0; d < rank && graph_.node(node.inputs[k]).shape.size() == rank; ++d)
             Unite(At(id, d), At(node.inputs[k], d));
-        if (node.kind != Kind::kGather) break;
+        if (node.kind != Kind::kGather || by == By::kPositions) break;
         if (all_reshapes_.count(id) > 0 && !IsCopy(id)) {
           reshapes_.push_back(id);
           break;
@@ -278,6 +290,112 @@ class Axes {
     parts_ = whole;
   }
 
+  // The index that a position is the quotient of, and the number that it is divided by.
+  std::optional<std::pair<int, index_t>> QuotientOfIndex(int id) {
+    const Node& node = graph_.node(id);
+    if (node.kind == Kind::kIndex) return std::pair(id, index_t{1});
+    if (node.kind != Kind::kMap || node.op != Op::div) return std::nullopt;
+    const Form by = forms_.FormOf(node.inputs[1]);
+    auto quotient = QuotientOfIndex(node.inputs[0]);
+    if (!quotient || by.size() != 1 || by.count({}) == 0 ||
+        __builtin_mul_overflow(quotient->second, by.at({}), &quotient->second))
+      return std::nullopt;
+    return quotient;
+  }
+
+  // Does the position come to a quotient by the number, and a known rest, without a division?
+  bool IsQuotientOf(int position, const Form& by) {
+    if (by.size() != 1 || by.count({}) == 0) return false;
+    const Form rest = PositionForms::Divide(forms_.FormOf(position), {}, by.at({})).second;
+    return rest.empty() || (rest.size() == 1 && rest.count({}) > 0);
+  }
+
+  // The axes of the indices that a position is made of, or of those alone that it has rests of.
+  std::set<std::size_t> AxesIn(int position, bool rests) const {
+    std::set<std::size_t> axes;
+    std::set<int> seen;
+    std::vector<int> open{position};
+    while (!open.empty()) {
+      const Node& node = graph_.node(open.back());
+      open.pop_back();
+      if (node.kind != Kind::kMap) continue;
+      for (const int input : node.inputs) {
+        const Node& of = graph_.node(input);
+        if (of.kind == Kind::kIndex && (!rests || node.op == Op::minus))
+          axes.insert(Find(At(input, static_cast<std::size_t>(of.axes[0]))));
+        if (seen.insert(input).second) open.push_back(input);
+      }
+    }
+    return axes;
+  }
+
+  // Axes along which reductions leave elements, and that positions divide by numbers alone.
+  void DivideByPositions() {
+    std::map<std::size_t, std::set<index_t>> divisors;
+    std::set<std::size_t> first_left, left, undivided, of_rows;
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
+      const Node& node = graph_.node(id);
+      if (!IsLive(id)) continue;
+      if (node.kind == Kind::kReduce) {
+        for (std::size_t d = 0; d < node.shape.size(); ++d) (d == 0 ? first_left : left).insert(Find(At(id, d)));
+        for (const int axis : node.axes) undivided.insert(Find(At(node.inputs[0], static_cast<std::size_t>(axis))));
+      } else if (node.kind == Kind::kGather) {
+        for (std::size_t d = 0; d + 1 < graph_.node(node.inputs[0]).shape.size(); ++d)
+          of_rows.merge(AxesIn(node.inputs[d + 1], true));
+      } else if (node.kind == Kind::kMap && node.op == Op::div && node.dtype == DType::kInt64) {
+        if (const auto quotient = QuotientOfIndex(id))
+          divisors[Find(At(quotient->first, static_cast<std::size_t>(graph_.node(quotient->first).axes[0])))].insert(
+              quotient->second);
+        else if (!IsQuotientOf(node.inputs[0], forms_.FormOf(node.inputs[1]))) undivided.merge(AxesIn(id, false));
+      }
+    }
+    // Packets along any axis but the first find few elements side by side in groups, if they are of one row.
+    const auto has_groups = [&](std::size_t axis, index_t least) {
+      return least <= kMostColumns && first_left.count(axis) == 0 && of_rows.count(axis) == 0;
+    };
+    const auto can_divide = [&](std::size_t axis, const std::set<index_t>& by) {
+      return !fixed_[axis] && left.count(axis) + first_left.count(axis) > 0 && undivided.count(axis) == 0 &&
+             !has_groups(axis, *by.begin()) && AreReadWhole(axis, by);
+    };
+    const auto whole = parts_;
+    for (const auto& [axis, by] : divisors)
+      if (can_divide(axis, by))
+        if (const auto parts = PartsBy(by, parts_[axis][0])) parts_[axis] = *parts;
+    if (!HasFewAxes()) parts_ = whole;
+  }
+
+  // Where gathers read what is computed along the axis, do their positions take no division for its parts?
+  bool AreReadWhole(std::size_t axis, const std::set<index_t>& divisors) {
+    for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
+      const Node& node = graph_.node(id);
+      if (node.kind != Kind::kGather || !IsLive(id) || graph_.node(node.inputs[0]).kind == Kind::kInput) continue;
+      for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d) {
+        if (Find(At(node.inputs[0], d)) != axis) continue;
+        if (!IsQuotientOf(node.inputs[d + 1], PositionForms::Number(*divisors.rbegin()))) return false;
+      }
+    }
+    return true;
+  }
+
+  // The parts of an extent whose quotients by these numbers are taken, if each is a multiple of the next.
+  std::optional<std::vector<Dimension>> PartsBy(const std::set<index_t>& divisors, const Dimension& extent) {
+    std::vector<Dimension> parts;
+    index_t before = 1;
+    for (const index_t by : divisors) {
+      if (by < 2 || by % before != 0) return std::nullopt;
+      parts.insert(parts.begin(), Dimension(by / before));
+      before = by;
+    }
+    const index_t last = *divisors.begin();
+    const auto first = Over(forms_.FormOf(extent), PositionForms::Number(before));
+    if (!first || first->size() != 1 || (last < kFillsPackets && last > kMostColumns)) return std::nullopt;
+    const auto& [factors, count] = *first->begin();
+    if (factors.size() + (count > 1) > 1 || (factors.size() == 1 && factors[0] >= 0)) return std::nullopt;
+    if (factors.size() == 1) parts.insert(parts.begin(), Dimension::WithSymbol(PositionForms::SymbolOf(factors[0])));
+    else if (count > 1) parts.insert(parts.begin(), Dimension(count));
+    return parts;
+  }
+
   const Graph& graph_;
   const std::vector<bool> live_;
   PositionForms forms_;
@@ -291,10 +409,10 @@ class Axes {
 
 class Refiner {
  public:
-  explicit Refiner(const Graph& source) : source_(source), axes_(source), result_(source.name()) {}
+  Refiner(const Graph& source, By by) : source_(source), axes_(source, by), result_(source.name()) {}
 
-  Graph Run() {
-    if (axes_.free().empty()) return source_;
+  std::optional<Graph> Run() {
+    if (!axes_.any()) return std::nullopt;
     RewriteNodes(
         source_, [this](const Node& node, std::vector<int> inputs) { return Make(node, std::move(inputs)); }, &result_,
         [this](const Node& node, int made) { return IsDivided(IdOf(node)) ? Joined(node, made) : made; });
@@ -333,9 +451,14 @@ class Refiner {
           axes.push_back(FirstOf(node.inputs[0], static_cast<std::size_t>(axis)) + static_cast<int>(k));
       return result_.Reduce(node.reducer, inputs[0], std::move(axes), node.keepdim, node.contract);
     }
+    if (node.kind == Kind::kGather && IsDivided(node.inputs[0])) inputs = FromDivided(node, std::move(inputs));
     if (!IsDivided(id)) return CopyNode(&result_, node, std::move(inputs));
     switch (node.kind) {
-      case Kind::kInput: return Divided(id, CopyNode(&result_, node, std::move(inputs)));
+      case Kind::kInput: {
+        const int input = CopyNode(&result_, node, std::move(inputs)), divided = Divided(id, input);
+        whole_.emplace(divided, input);
+        return divided;
+      }
       case Kind::kIndex: return Position(id, static_cast<std::size_t>(node.axes[0]));
       case Kind::kBroadcast: {
         std::vector<int> axes;
@@ -373,31 +496,55 @@ class Refiner {
     return result_.Gather(input, std::move(positions), -1, 0);
   }
 
+  // A position along an axis as those along its parts.
+  std::vector<int> Taken(int position, const std::vector<Dimension>& parts) {
+    std::vector<int> of_parts(parts.size());
+    for (std::size_t k = parts.size(); k-- > 1;) {
+      const int by = Number(parts[k]), quotient = result_.Map(Op::div, {position, by});
+      of_parts[k] = result_.Map(Op::minus, {position, result_.Map(Op::mul, {quotient, by})});
+      position = quotient;
+    }
+    of_parts[0] = position;
+    return of_parts;
+  }
+
   // The value with the axes that the node had.
   int Joined(const Node& node, int made) {
     std::vector<int> positions;
     for (std::size_t d = 0; d < node.shape.size(); ++d) {
-      const std::vector<Dimension>& parts = axes_.PartsOf(IdOf(node), d);
-      std::vector<int> of_parts(parts.size());
-      int left = result_.Index(static_cast<int>(d), node.shape);
-      for (std::size_t k = parts.size(); k-- > 1;) {
-        const int by = Number(parts[k]), quotient = result_.Map(Op::div, {left, by});
-        of_parts[k] = result_.Map(Op::minus, {left, result_.Map(Op::mul, {quotient, by})});
-        left = quotient;
-      }
-      of_parts[0] = left;
+      const std::vector<int> of_parts =
+          Taken(result_.Index(static_cast<int>(d), node.shape), axes_.PartsOf(IdOf(node), d));
       positions.insert(positions.end(), of_parts.begin(), of_parts.end());
     }
     return result_.Gather(made, std::move(positions), -1, 0);
   }
 
+  // What a gather reads whose source is divided: an input as it was, anything else by the parts of its positions.
+  std::vector<int> FromDivided(const Node& gather, std::vector<int> inputs) {
+    if (const auto whole = whole_.find(inputs[0]); whole != whole_.end()) {
+      inputs[0] = whole->second;
+      return inputs;
+    }
+    std::vector<int> all{inputs[0]};
+    const std::size_t rank = Rank(gather.inputs[0]);
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::vector<int> of_parts = Taken(inputs[d + 1], axes_.PartsOf(gather.inputs[0], d));
+      all.insert(all.end(), of_parts.begin(), of_parts.end());
+    }
+    all.insert(all.end(), inputs.begin() + 1 + static_cast<std::ptrdiff_t>(rank), inputs.end());
+    return all;
+  }
+
   const Graph& source_;
   Axes axes_;
   Graph result_;
+  std::map<int, int> whole_;  // inputs, by what they are with divided axes
 };
 
 }  // namespace
 
-Graph RefineAxes(const Graph& graph) { return Refiner(graph).Run(); }
+Graph RefineAxes(const Graph& graph) { return Refiner(graph, By::kReshapes).Run().value_or(graph); }
+
+std::optional<Graph> DivideAxes(const Graph& graph) { return Refiner(graph, By::kPositions).Run(); }
 
 }  // namespace umbra::graph

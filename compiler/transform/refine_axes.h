@@ -2,6 +2,8 @@
 #ifndef UMBRA_COMPILER_TRANSFORM_REFINE_AXES_H_
 #define UMBRA_COMPILER_TRANSFORM_REFINE_AXES_H_
 
+#include <optional>
+
 #include "compiler/graph/graph.h"
 
 namespace umbra::graph {
@@ -14,6 +16,12 @@ namespace umbra::graph {
 /// keeps the axes that it has, as do other gathers, products and transposes. A reshape that would have to divide those
 /// stays.
 Graph RefineAxes(const Graph& graph);
+
+/// Axes that reductions leave, and whose positions are divided by numbers alone, as those of the points of patches and
+/// of complex numbers side by side are, become one for each quotient: within each of them, what is gathered follows
+/// each other. The last of them has columns for packets, or a few of which positions ask which one it is, and which are
+/// taken apart (columns_apart.h). Nothing if there are none.
+std::optional<Graph> DivideAxes(const Graph& graph);
 
 }  // namespace umbra::graph
 

@@ -19,6 +19,8 @@ using Kind = Node::Kind;
 // Far below where positions wrap around.
 constexpr double kMostMoved = 0x1p40;
 
+constexpr int kFewSteps = 16;  // from an index to what is computed of it
+
 class Simplifier {
  public:
   Simplifier(const Graph& source, bool positions_only)
@@ -39,7 +41,7 @@ class Simplifier {
 
  private:
   int Make(const Node& node, std::vector<int> inputs) {
-    if (positions_only_ && (node.kind != Kind::kMap || node.dtype != DType::kInt64))
+    if (positions_only_ && ((node.kind != Kind::kMap && node.kind != Kind::kCast) || node.dtype != DType::kInt64))
       return CopyNode(&result_, node, std::move(inputs));
     switch (node.kind) {
       case Kind::kMap: return MakeMap(node, std::move(inputs));
@@ -79,6 +81,39 @@ class Simplifier {
     const bool swapped = op == Op::gt || op == Op::ge;
     const int less = inputs[swapped ? 1 : 0], more = inputs[swapped ? 0 : 1];
     return op == Op::lt || op == Op::gt ? positions_.IsLess(less, more) : positions_.IsAtMost(less, more);
+  }
+
+  // Of two positions the one that is the larger or the smaller wherever indices stand.
+  std::optional<int> DecidedExtreme(const Node& node, const std::vector<int>& inputs) {
+    if (node.dtype != DType::kInt64) return std::nullopt;
+    const std::size_t larger = node.op == Op::maximum ? 1 : 0;
+    if (positions_.IsAtMost(inputs[0], inputs[1])) return inputs[larger];
+    if (positions_.IsAtMost(inputs[1], inputs[0])) return inputs[1 - larger];
+    return std::nullopt;
+  }
+
+  // An i32 that is computed of positions, as steps are, as the i64 that it is, if an i32 holds that: what wraps around
+  // on the way there does so back.
+  std::optional<int> AsPosition(int id) {
+    const auto wide = Widened(id, kFewSteps);
+    if (!wide || result_.node(*wide).shape.size() == 0) return std::nullopt;
+    const int least = result_.Constant(-0x1p31, DType::kInt64), most = result_.Constant(0x1p31 - 1, DType::kInt64);
+    return positions_.IsAtMost(least, *wide) && positions_.IsAtMost(*wide, most) ? wide : std::nullopt;
+  }
+  std::optional<int> Widened(int id, int steps) {
+    const Node node = result_.node(id);  // a copy: nodes are added
+    if (steps == 0 || node.dtype != DType::kInt32) return std::nullopt;
+    if (node.kind == Kind::kConstant) return result_.Constant(node.constant, DType::kInt64);
+    if (node.kind == Kind::kCast && result_.node(node.inputs[0]).dtype == DType::kInt64) return node.inputs[0];
+    if (node.kind != Kind::kMap || (node.op != Op::plus && node.op != Op::minus && node.op != Op::mul))
+      return std::nullopt;
+    std::vector<int> inputs;
+    for (const int input : node.inputs) {
+      const auto wide = Widened(input, steps - 1);
+      if (!wide) return std::nullopt;
+      inputs.push_back(*wide);
+    }
+    return result_.Map(node.op, std::move(inputs));
   }
 
   static bool IsInt(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
@@ -127,6 +162,10 @@ class Simplifier {
       case Op::le:
       case Op::ge:
         if (IsDecided(node.op, inputs)) return result_.Map(Op::eq, {inputs[0], inputs[0]});
+        break;
+      case Op::maximum:
+      case Op::minimum:
+        if (const auto decided = DecidedExtreme(node, inputs)) return Shaped(*decided, node);
         break;
       case Op::logical_and:
         for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
@@ -306,6 +345,8 @@ class Simplifier {
     if (operand.kind == Kind::kCast && node.dtype != operand.dtype && ComputeType(node.dtype) == operand.dtype &&
         result_.node(operand.inputs[0]).dtype == node.dtype)
       return operand.inputs[0];
+    if (node.dtype == DType::kInt64 && operand.dtype == DType::kInt32)
+      if (const auto position = AsPosition(input)) return *position;
     return result_.Cast(input, node.dtype);
   }
 

@@ -2,8 +2,10 @@
 // lies in memory need no division of what packets go along.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,6 +15,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/transform/position_forms.h"
 #include "tests/support/drawn.h"
+#include "tests/support/expect_each.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -303,6 +306,51 @@ TEST(PositionForms, RowsNeedNoDivision) {
     if (value.kind == plan::Value::Kind::kMap && value.op == graph::Op::div && value.type == DType::kInt64) {
       EXPECT_EQ(value.scope, plan::Scope::kRow);
     }
+}
+
+// Places that are computed of steps are positions where an i32 holds them, so that windows are read as they lie; where
+// it does not, they wrap around.
+TEST(PositionForms, PlacesOfSteps) {
+  const auto windows = [](const std::string& place) {
+    return "kernel k(x: f32[n, 90]) -> (y: f32[17, n]) {\n"
+           "  i = reshape(broadcast<0>(steps<i32>(17, 1)) + broadcast<1>(steps<i32>(64, 1)), 1088)" +
+           place +
+           "\n  w = reshape(take(i, x.T), 17, 64, n)\n"
+           "  y = reduce_with_axis<sum>(w * broadcast<1, 2>(slice(x, 1, 0, 64).T), 1)\n}";
+  };
+  const auto sum = [](const std::function<index_t(index_t)>& at) {
+    return [at](const Tensor& x, const std::vector<index_t>& to) {
+      double all = 0;
+      for (index_t k = 0; k < 64; ++k) all += x.At({to[1], at(to[0] + k)}) * x.At({to[1], k});
+      return all;
+    };
+  };
+  drawn::ExpectEach(windows(" + 9"), {5, 90}, {17, 5}, sum([](index_t i) { return i + 9; }), 1e-4);
+  drawn::ExpectEach(windows(" - 40"), {5, 90}, {17, 5}, sum([](index_t i) { return std::max<index_t>(i - 40, 0); }),
+                    1e-4);
+  drawn::ExpectEach(windows(" * 100000000"), {5, 90}, {17, 5}, sum([](index_t i) {
+                      return std::clamp<index_t>(static_cast<std::int32_t>(static_cast<std::uint32_t>(i * 100000000)),
+                                                 0, 89);
+                    }),
+                    1e-4);
+}
+
+// Quotients of what memory holds, which may wrap around, are computed.
+TEST(PositionForms, QuotientsOfData) {
+  const auto graph = graph::ParseText(
+      "kernel k(x: i64[n]) -> (y: i64[n], z: i64[n]) {\n  y = (x * 4) / 4\n"
+      "  z = (x - x * 3) / 2\n}")[0];
+  std::int64_t x[] = {std::int64_t{1} << 62, 5, -7, (std::int64_t{1} << 61) + 3,
+                      std::numeric_limits<std::int64_t>::min()};
+  std::int64_t y[5], z[5];
+  const auto dense = [](std::int64_t* data) { return runtime::TensorRef::Dense(data, DType::kInt64, {5}); };
+  Compile(graph)(runtime::Arguments{{dense(x)}, {dense(y), dense(z)}, {}}, {1});
+  for (int k = 0; k < 5; ++k) {
+    const auto wrapped = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+    const auto bits = static_cast<std::uint64_t>(x[k]);
+    EXPECT_EQ(y[k], wrapped(bits * 4) / 4);
+    EXPECT_EQ(z[k], wrapped(bits - bits * 3) / 2);
+  }
 }
 
 }  // namespace

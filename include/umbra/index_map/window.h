@@ -386,26 +386,41 @@ struct pack_col2patch {
   }
   template <typename C>
   auto Value(C& c) const {
-    const typename C::Index count[2] = {patch.Count(c.param(2), 0), patch.Count(c.param(3), 1)};
-    return c.template Reduce<typename C::Sum>({c.size(patch.size[0]), c.size(patch.size[1])}, [&](const auto& w) {
-      // The patch, if there is one, whose point w lies here.
-      const auto y = c.at(2) - w[0] * patch.dilate[0], x = c.at(3) - w[1] * patch.dilate[1];
-      const auto row = y / patch.stride[0], column = x / patch.stride[1];
-      const auto inside = y >= 0 && x >= 0 && y < count[0] * patch.stride[0] && x < count[1] * patch.stride[1];
-      Position<typename C::Index> p;
-      p.rank = 2;
-      p[0] = (c.at(1) * patch.size[0] + w[0]) * patch.size[1] + w[1];
-      p[1] = (c.at(0) * count[0] + row) * count[1] + column;
-      auto point = c.LoadIf(inside, 0, p, 0);
+    using Index = typename C::Index;
+    const Index count[2] = {patch.Count(c.param(2), 0), patch.Count(c.param(3), 1)};
+    return c.template Reduce<typename C::Sum>({c.size(Steps(0)), c.size(Steps(1))}, [&](const auto& w) {
+      // The patch, if there is one, whose point lies here.
+      Index point[2] = {w[0], w[1]}, from[2];
       for (int k = 0; k < 2; ++k) {
-        if (patch.stride[k] == 1) continue;
+        if (AreStrideApart(k)) point[k] = Mod(c.at(2 + k), patch.stride[k]) + w[k] * patch.stride[k];
+        from[k] = c.at(2 + k) - point[k] * patch.dilate[k];
+      }
+      auto inside =
+          from[0] >= 0 && from[1] >= 0 && from[0] < count[0] * patch.stride[0] && from[1] < count[1] * patch.stride[1];
+      for (int k = 0; k < 2; ++k)
+        if (AreStrideApart(k) && patch.size[k] % patch.stride[k] != 0) inside = inside && point[k] < patch.size[k];
+      Position<Index> p;
+      p.rank = 2;
+      p[0] = (c.at(1) * patch.size[0] + point[0]) * patch.size[1] + point[1];
+      p[1] = (c.at(0) * count[0] + from[0] / patch.stride[0]) * count[1] + from[1] / patch.stride[1];
+      auto value = c.LoadIf(inside, 0, p, 0);
+      for (int k = 0; k < 2; ++k) {
+        if (patch.stride[k] == 1 || AreStrideApart(k)) continue;
         // Patches begin at whole strides. So many are added that the dividend is not negative.
         const index_t strides = (patch.dilate[k] * (patch.size[k] - 1) + patch.stride[k] - 1) / patch.stride[k];
-        const auto from = c.at(2 + k) + strides * patch.stride[k] - w[k] * patch.dilate[k];
-        point = c.If(Mod(from, patch.stride[k]) == 0, point, c.Literal(0));
+        const auto whole = c.at(2 + k) + strides * patch.stride[k] - w[k] * patch.dilate[k];
+        value = c.If(Mod(whole, patch.stride[k]) == 0, value, c.Literal(0));
       }
-      return point;
+      return value;
     });
+  }
+
+ private:
+  /// Are the points of patches that lie at one element a stride apart from each other?
+  bool AreStrideApart(int k) const { return patch.stride[k] > 1 && patch.dilate[k] == 1; }
+  /// Points along axis k that may lie at an element.
+  index_t Steps(int k) const {
+    return AreStrideApart(k) ? (patch.size[k] + patch.stride[k] - 1) / patch.stride[k] : patch.size[k];
   }
 };
 
