@@ -15,9 +15,9 @@ using runtime::Extent;
 // The most points of a lane, each of which may be a packet in a first cache, and the most elements of it in a result:
 // with more, the packets of a line are written long after each other.
 constexpr std::int64_t kMostPoints = 128, kMostStored = 64;
-// Bytes along which packets are mostly empty. Those of products of matrices load one factor's elements one by one as
-// well.
-constexpr std::size_t kShortAxis = 16, kShortAxisOfProducts = 24;
+// Bytes along which no packet but those of SSE2 is full, and of one of AVX2, which is no faster across a batch if its
+// elements lie side by side, but is if they would have to be gathered from rows.
+constexpr std::size_t kShortAxis = 28, kShortAxisAcross = 32;
 // A batch of fewer has hardly any packets.
 constexpr std::int64_t kLeastBatch = 64;
 
@@ -81,17 +81,17 @@ class Batch {
     return axis;
   }
 
-  // The longest axis along which packets of the widest operand that is read are mostly empty.
+  // The longest axis along which packets of the widest operand that is read are not full.
   std::int64_t ShortAxis() const {
     std::size_t element = sizeof(float);
-    for (const Access& access : signature_.operands)
-      if (!access.store)
-        element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
-    const bool products = std::any_of(kernel_.phases.begin(), kernel_.phases.end(), [](const Phase& phase) {
-      return std::any_of(phase.reductions.begin(), phase.reductions.end(),
-                         [](const Reduction& reduction) { return reduction.contract; });
-    });
-    return static_cast<std::int64_t>((products ? kShortAxisOfProducts : kShortAxis) / element);
+    bool across = false;
+    for (const Access& access : signature_.operands) {
+      if (access.store) continue;
+      element = std::max(element, SizeOf(plan_.buffers[static_cast<std::size_t>(access.buffer)].dtype));
+      const int dim = DimOf(access, signature_.vector_axis);
+      across = across || (dim >= 0 && dim != access.LastDim());
+    }
+    return static_cast<std::int64_t>((across ? kShortAxisAcross : kShortAxis) / element);
   }
 
   FewPoints Between(int first, int last, std::int64_t most) const {

@@ -4,6 +4,7 @@
 #define UMBRA_COMPILER_PLAN_CHOOSE_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -34,6 +35,7 @@ std::string_view Name(Why why);
 enum class Apart {
   kBlas,  ///< one is a product of matrices
   kDomain,  ///< their loops differ
+  kPackets,  ///< one has a function for each row of the other, which a kernel of its own has packets of
   kOtherPoints,  ///< one reads the other's result at other points than it is at
   kBudget,  ///< together they would be too large
   kBetween,  ///< a third needs the one and is needed by the other
@@ -55,6 +57,8 @@ using Choice = ChoiceOf<PartialShape>;
 
 /// A number that a row needs takes as long as a packet, of so many elements at least.
 inline constexpr double kLanes = 8;
+/// Operators that take at least so many additions are functions, of which a number takes as long as a packet.
+inline constexpr double kFunction = 12;
 
 /// What a choice weighs.
 struct Weight {
@@ -81,6 +85,9 @@ Weight Weigh(const ChoiceOf<Shape>& choice, const Shape& shape, std::size_t elem
   return {elements > 0 ? once / elements : 0, once * ((choice.readers + choice.of_rows * (kLanes - 1)) * times - 1),
           static_cast<double>(element_size) * elements * (1 + choice.readers)};
 }
+
+/// Is one of `nodes`, which are computed, made of functions, down to what `is_kept`?
+bool HasFunctions(const graph::Graph& graph, std::vector<int> nodes, const std::function<bool(int)>& is_kept);
 
 /// Weighs every value that `units` compute more than once. Adds those that are better kept to `roots`, and
 /// returns whether there were any. `choices` gets the decision on each value.

@@ -275,6 +275,17 @@ bool ElementRows::LiesAlong(const Value& gather, int across) const {
   return apart * std::abs(StepAlong(place, across).value_or(kFarApart)) < kFarApart || Repeats(place, across);
 }
 
+// Does memory tell which row the gather takes its elements from, and the last axis `axis` alone which ones of it?
+bool ElementRows::IsOfRowsByIndex(const Value& gather, int axis) const {
+  const auto last = gather.args.end() - (gather.guarded ? 2 : 1);
+  if (last <= gather.args.begin() || BufferOf(gather).dtype == DType::kBool ||
+      (gather.guarded && !FollowsFrom(gather.args.back(), axis, false)))
+    return false;
+  const std::vector<bool> data = FollowsFromMemory(kernel_);
+  return FollowsFrom(*last, axis, false) &&
+         std::any_of(gather.args.begin(), last, [&](int place) { return data[static_cast<std::size_t>(place)]; });
+}
+
 // By how much the position grows along the axis, if it is made of indices and numbers.
 std::optional<std::int64_t> ElementRows::StepAlong(int id, int axis, int depth) const {
   const Value& v = value(id);
@@ -338,7 +349,8 @@ bool ElementRows::CanBeInnermost(int axis) const {
   if (axis == 0 && keeps_first_axis_) return false;
   const int across = AcrossOf(axis);
   for (const int id : gathers_)
-    if (!IsFromRows(value(id), axis, across) && !(axis + 1 == kernel_.rank() && LiesAlong(value(id), across)))
+    if (!IsFromRows(value(id), axis, across) &&
+        !(axis + 1 == kernel_.rank() && (LiesAlong(value(id), across) || IsOfRowsByIndex(value(id), axis))))
       return false;
   return LieAcross(axis) &&
          std::any_of(signature_.operands.begin(), signature_.operands.end(), [&](const Access& access) {

@@ -105,9 +105,33 @@ class KernelLowering {
     axis = is_inner && !across ? last : row_axes - 1;
     if (last != row_axes || domain.flexible || !keeps_ || domain.InnerAxes().empty() || HasSmallWindow()) return;
     if (axis == row_axes - 1 && AreTold(axis) && MovesSideBySide(last)) axis = last;
-    if (HasPositions()) return;
-    if (IsProduct()) axis = row_axes - 1;
-    else if (NumAcross(axis) > 0 && NumAcross(last + row_axes - 1 - axis) == 0) axis = last + row_axes - 1 - axis;
+    const int other = last + row_axes - 1 - axis;
+    if (HasPositions()) {
+      if (!on_gpu_ && GathersAcross(axis) && !GathersAcross(other) && NumAcross(other) == 0) axis = other;
+    } else if (IsProduct()) {
+      axis = row_axes - 1;
+    } else if (NumAcross(axis) > 0 && NumAcross(other) == 0) {
+      axis = other;
+    }
+  }
+
+  // Is anything gathered whose elements, along the axis, are of several rows, or do not follow each other?
+  bool GathersAcross(int axis) const {
+    const std::vector<bool> moves = MovesAlong(kernel_, axis);
+    return std::any_of(kernel_.values.begin(), kernel_.values.end(), [&](const Value& v) {
+      if (v.kind != Value::Kind::kGather || v.args.size() == (v.guarded ? 1 : 0)) return false;
+      const auto last = v.args.end() - (v.guarded ? 2 : 1);
+      return std::any_of(v.args.begin(), last, [&](int place) { return moves[static_cast<std::size_t>(place)]; }) ||
+             (moves[static_cast<std::size_t>(*last)] && StepAlong(*last, axis, moves) != 1);
+    });
+  }
+  // By how much a sum of indices grows along the axis; 0 of anything else.
+  int StepAlong(int id, int axis, const std::vector<bool>& moves) const {
+    const Value& v = value(id);
+    if (v.kind == Value::Kind::kIndex) return v.index == axis ? 1 : 0;
+    if (v.kind != Value::Kind::kMap || (v.op != graph::Op::plus && v.op != graph::Op::minus)) return 0;
+    const auto moved = [&](int arg) { return moves[static_cast<std::size_t>(arg)] ? StepAlong(arg, axis, moves) : 0; };
+    return moved(v.args[0]) + (v.op == graph::Op::plus ? 1 : -1) * moved(v.args[1]);
   }
 
   // Are indices of the axis, which are few, told from each other by their position alone, as the sums of groups are?

@@ -21,15 +21,18 @@ namespace {
 
 constexpr int kElsewhere = -2;  // the map of what is read at computed positions
 
+// What else is written when what a unit reads is: the values that a view is of.
+enum class Sources { kToo, kNot };
+
 // Memory that a unit reads: roots of other units and inputs, each with its map; and what it computes.
 std::set<std::pair<int, AxisMap>> Leaves(const Graph& graph, const Fusion& fusion, const Unit& unit,
-                                         int* work = nullptr) {
+                                         Sources sources = Sources::kToo, int* work = nullptr) {
   const std::set<int>& roots = fusion.roots;
   std::set<std::pair<int, AxisMap>> leaves, visited;
   std::set<int> own;
   for (const Root& root : unit.roots) own.insert(root.node);
   const std::function<void(int, const AxisMap&)> add = [&](int id, const AxisMap& map) {
-    if (leaves.insert({id, map}).second)
+    if (leaves.insert({id, map}).second && sources == Sources::kToo)
       for (const int source : fusion.views.SourcesOf(graph, id)) add(source, AxisMap{kElsewhere});
   };
   std::function<void(int, const AxisMap&)> visit = [&](int id, const AxisMap& map) {
@@ -200,6 +203,13 @@ class Merger {
     return placed;
   }
 
+  // Does the unit compute functions? Of one number for each row of another unit they take as long as of a packet.
+  bool HasFunctions(const Unit& unit) const {
+    std::vector<int> nodes;
+    for (const Root& root : unit.roots) nodes.push_back(root.node);
+    return plan::HasFunctions(graph_, std::move(nodes), [this](int id) { return fusion_.roots.count(id) > 0; });
+  }
+
   // The two units as one, or why they stay apart.
   std::variant<Unit, Apart> TryMerge(int i, int j) const {
     const Unit& first = unit(i);
@@ -210,6 +220,8 @@ class Merger {
     const Unit& guest = second_is_host ? first : second;
     const auto placed = Place(guest, host);
     if (!placed) return Apart::kDomain;
+    const bool of_rows = guest.domain.dims.size() < host.domain.dims.size();
+    if (of_rows && host.domain.inner.back() && HasFunctions(guest)) return Apart::kPackets;
     Unit merged = host;
     merged.roots.insert(second_is_host ? merged.roots.begin() : merged.roots.end(), placed->begin(), placed->end());
     // A root that is read within the unit is read at the point where it is computed.
@@ -221,7 +233,7 @@ class Merger {
       for (const Root& root : written)
         if (root.node == node && root.map != map && graph_.node(node).kind != Kind::kInput) return Apart::kOtherPoints;
     int work = 0;
-    const std::size_t operands = Leaves(graph_, fusion_, merged, &work).size() + merged.roots.size();
+    const std::size_t operands = Leaves(graph_, fusion_, merged, Sources::kNot, &work).size() + merged.roots.size();
     if (work > kMaxWork || operands > kMaxOperands) return Apart::kBudget;
     return merged;
   }

@@ -14,6 +14,7 @@
 #include "runtime/prepared.h"
 #include "tests/support/drawn.h"
 #include "tests/support/every_target.h"
+#include "tests/support/expect_each.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -283,6 +284,27 @@ TEST(Batches, OfOpenExtents) {
   EXPECT_TRUE(compiled.program().for_extents({batch, 3, 4, 2}).program != nullptr);
   compiled(runtime::Arguments{{a.ref, b.ref}, {got.ref}, {}}, {1});
   ExpectSame(expected, got, 1e-4, "batch_dot");
+}
+
+// Small matrices by vectors of their own, along either axis: packets that would not be full go across the batch.
+TEST(Batches, MatricesByVectors) {
+  for (const index_t n : {3, 6, 7, 8})
+    for (const int axis : {1, 2}) {
+      const std::string e = std::to_string(n), rows = "f32[b, " + e + "]";
+      ExpectEach(
+          "kernel k(x: f32[b, " + std::to_string(n + 1) + ", " + e + "]) -> (y: " + rows +
+              ") {\n  m = slice(x, 1, 0, " + e + ")\n  v = reshape(slice(x, 1, " + e + ", " + std::to_string(n + 1) +
+              "), b, " + e + ")\n  y = reduce_with_axis<sum>(m * broadcast<0, " + (axis == 1 ? "1" : "2") + ">(v), " +
+              std::to_string(axis) + ")\n}",
+          {37, n + 1, n}, {37, n},
+          [n, axis](const Tensor& x, const std::vector<index_t>& at) {
+            double sum = 0;
+            for (index_t k = 0; k < n; ++k)
+              sum += (axis == 1 ? x.At({at[0], k, at[1]}) : x.At({at[0], at[1], k})) * x.At({at[0], n, k});
+            return sum;
+          },
+          1e-5);
+    }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/launch.h"
+#include "tests/support/expect_each.h"
 #include "tests/unit/index_map_common.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
@@ -236,6 +237,30 @@ TEST(Rows, InPlace) {
     function({{in}, {out}, {}});
     function({{in}, {in}, {}});
     EXPECT_EQ(x, y) << route.target;
+  }
+}
+
+// Functions of one number for each row, before and behind what is reduced, have packets of rows.
+TEST(Rows, FunctionsOfNumbers) {
+  using drawn::Tensor;
+  const auto of_row = [](const Tensor& x, index_t i, index_t columns) {
+    double sum = 1;
+    for (index_t k = 0; k < columns; ++k) sum += x.At({i, k}) * x.At({i, k});
+    return sum;
+  };
+  for (const index_t columns : {16, 64}) {
+    const std::string text = "kernel k(x: f32[n, " + std::to_string(columns) + "]) -> (y: f32[n, " +
+                             std::to_string(columns) +
+                             "]) {\n  a = cos(exp(reshape(slice(x, 1, 0, 1), n)))\n"
+                             "  s = reduce_with_axis<sum>(x * x, 1) + 1\n"
+                             "  y = x * broadcast<0>(a) + broadcast<0>(pow(s, 0.3) * a)\n}";
+    drawn::ExpectEach(
+        text, {300, columns}, {300, columns},
+        [&](const Tensor& x, const Shape& at) {
+          const double a = std::cos(std::exp(x.At({at[0], 0})));
+          return x.At(at) * a + std::pow(of_row(x, at[0], columns), 0.3) * a;
+        },
+        1e-5);
   }
 }
 

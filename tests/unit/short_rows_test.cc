@@ -13,6 +13,7 @@
 #include "compiler/driver/target.h"
 #include "tests/support/as_interpreted.h"
 #include "tests/support/every_target.h"
+#include "tests/support/expect_each.h"
 #include "umbra/compile.h"
 #include "umbra/graph.h"
 
@@ -291,6 +292,22 @@ TEST(ShortRows, JoinedOfMany) {
               }
         }
       }
+}
+
+// Of rows that memory tells, each place is a packet: corners of triangles, turned and joined.
+TEST(ShortRows, OfRowsByIndex) {
+  const auto at = [](const Tensor& x, index_t i, index_t k) {
+    const double place = std::trunc(static_cast<double>(static_cast<float>(x.At({i, 0})) * 10));
+    return x.At({static_cast<index_t>(std::clamp(place, 0.0, 44.0)), k % 3});
+  };
+  ExpectEach(
+      "kernel k(x: f32[n, 3]) -> (y: f32[n, 3]) {\n  i = tcast<i32>(reshape(slice(x, 1, 0, 1), n) * 10)\n"
+      "  r = take(i, x)\n  y = concat(slice(r, 1, 1, 3), slice(r, 1, 0, 1), 1) * x - r\n}",
+      {45, 3}, {45, 3},
+      [at](const Tensor& x, const std::vector<index_t>& to) {
+        return at(x, to[0], to[1] + 1) * x.At(to) - at(x, to[0], to[1]);
+      },
+      1e-5);
 }
 
 }  // namespace
