@@ -27,12 +27,20 @@ UMBRA_OUTLINE void pack_panel(T* to, const T* from, i64 count, i64 by_step, i64 
     i64 k = 0;
     if (by_column == 1) {
       for (; k < count; ++k) store(panel + k * step + c * width, load_head<V>(first + k * by_step, lanes));
-    } else if (by_step == 1 && lanes == width) {
-      for (; k + width <= count; k += width) {
+    } else if (by_step == 1) {
+      for (; lanes == width && k + width <= count; k += width) {
         V tile[width];
         for (int m = 0; m < width; ++m) tile[m] = load<V>(first + k + m * by_column);
         zip_tile(tile);
         for (int m = 0; m < width; ++m) store(panel + (k + m) * step + c * width, tile[m]);
+      }
+      for (; k < count; k += width) {  // parts of tiles: columns that are not there are zero
+        const i64 left = smaller(count - k, width);
+        V tile[width];
+        for (int m = 0; m < width; ++m) tile[m] = load_head<V>(first + k + m * by_column, m < lanes ? left : 0);
+        zip_tile(tile);
+        for (int m = 0; m < width; ++m)
+          if (m < left) store(panel + (k + m) * step + c * width, tile[m]);
       }
     }
     for (; k < count; ++k)
