@@ -208,7 +208,10 @@ Dimension Composer::Size(const Operand& number, std::string_view what) {
             "; it has to be a whole number");
     return Dimension(static_cast<index_t>(number.number));
   }
-  const auto size = number.kind == Operand::Kind::kNode ? graph_.DimensionOf(number.node, what) : std::nullopt;
+  const bool is_node = number.kind == Operand::Kind::kNode;
+  const std::size_t rank = is_node ? graph_.node(number.node).shape.size() : 0;
+  Require(rank == 0, what, " is a tensor of rank ", rank, "; numbers stand behind all tensors");
+  const auto size = is_node ? graph_.DimensionOf(number.node, what) : std::nullopt;
   Require(
       size.has_value(), what,
       " does not follow from the extents of operands and whole numbers of the call by + - * /, minimum and maximum");

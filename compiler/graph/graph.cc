@@ -171,11 +171,15 @@ int Graph::Scalar(std::string name, DType dtype) {
 
 int Graph::Constant(double value, DType dtype) {
   if (dtype == DType::kFloat32) value = static_cast<double>(static_cast<float>(value));
-  if (dtype == DType::kInt32)
-    Require(
-        value == static_cast<double>(static_cast<std::int32_t>(std::max(-2147483648.0, std::min(2147483647.0, value)))),
-        "the literal ", value,
-        " is not an i32: use tcast<f32>(...) on the other operand, or, of whole numbers, tcast<i64>(...)");
+  if (dtype == DType::kInt32) {
+    const bool is_whole = value == std::trunc(value), has_bits = is_whole && value >= 0x1p31 && value < 0x1p32;
+    Require(is_whole && value >= -0x1p31 && value < 0x1p31, "the literal ",
+            has_bits ? std::to_string(static_cast<std::int64_t>(value)) : detail::Concat(value), " is not an i32: ",
+            has_bits
+                ? detail::Concat("write ", static_cast<std::int64_t>(value - 0x1p32), ", which has its bits, or use ")
+                : std::string("use tcast<f32>(...) on the other operand, or, of whole numbers, "),
+            "tcast<i64>(...)", has_bits ? " on the other operand" : "");
+  }
   if (dtype == DType::kInt64)
     Require(std::fabs(value) < 9007199254740992.0 && value == std::trunc(value), "the literal ", value,
             " is not a whole number below 2^53: pass larger ones as a scalar or a tensor");

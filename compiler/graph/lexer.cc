@@ -15,6 +15,18 @@ namespace {
 constexpr std::size_t kShownColumns = 160;
 
 bool IsNameStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+// What is called where other languages have the character as an operator.
+std::string_view CallFor(char c) {
+  switch (c) {
+    case '%': return "fmod(a, b), or, of integers, a - a / b * b";
+    case '&': return "bit_and(a, b)";
+    case '|': return "bit_or(a, b)";
+    case '^': return "bit_xor(a, b), or pow(a, b)";
+    case '~': return "bit_not(a)";
+    case '@': return "dot(a, b)";
+    default: return "pow(a, b)";
+  }
+}
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 }  // namespace
 
@@ -168,8 +180,8 @@ Token Lexer::Next() {
       source_.Fail(position_,
                    std::isprint(static_cast<unsigned char>(c)) != 0
                        ? fmt::format("unexpected character '{}'; the operators are + - * / < <= > >= == != && || ! "
-                                     "?: .T, others are called, as in pow(a, b)",
-                                     c)
+                                     "?: .T, others are called, as in {}",
+                                     c, CallFor(c))
                        : fmt::format("unexpected byte 0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c))));
     token.text = c;
   }

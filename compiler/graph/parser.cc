@@ -74,7 +74,8 @@ class Parser {
  private:
   [[noreturn]] void Fail(const std::string& what) {
     const std::string given = token_.kind == Token::Kind::kEnd ? "the end of the text" : "'" + token_.text + "'";
-    source_.Fail(token_.position, what + ", got " + given);
+    const char* const elements = IsSymbol("[") ? "; parts of a tensor are slice(x, axis, begin, end)" : "";
+    source_.Fail(token_.position, what + ", got " + given + elements);
   }
 
   void Next() {
@@ -346,7 +347,11 @@ class Parser {
       Expect(")");
       return e;
     }
-    if (token_.kind != Token::Kind::kName) Fail("expected an expression");
+    if (token_.kind != Token::Kind::kName)
+      Fail(IsSymbol(">")   ? "expected an expression (a >> b is shift_right(a, b))"
+           : IsSymbol("<") ? "expected an expression (a << b is shift_left(a, b))"
+           : IsSymbol("*") ? "expected an expression (a ** b is pow(a, b))"
+                           : "expected an expression");
     e.kind = Expression::Kind::kName;
     e.name = token_.text;
     Next();

@@ -114,8 +114,10 @@ TEST(IndexMapSizes, WhatHasToBeKnownIsSaid) {
   const CompileOptions options;
   EXPECT_SAYS("slice: number 1 after its tensors has to be known when the kernel is compiled; use a literal",
               Call("slice(x, n, 0, 2)", 2, options));
-  EXPECT_SAYS("number 2 of slice(x, axis, begin, end) does not follow from the extents of operands",
+  EXPECT_SAYS("number 2 of slice(x, axis, begin, end) is a tensor of rank 1; numbers stand behind all tensors",
               Call("slice(x, 1, tcast<i64>(v), 2)", 2, options));
+  EXPECT_SAYS("number 2 of slice(x, axis, begin, end) does not follow from the extents of operands",
+              Call("slice(x, 1, tcast<i64>(reduce_with_axis<sum>(v, 0)), 2)", 2, options));
   EXPECT_SAYS("is 1.5; it has to be a whole number", Call("repmat(v, 1.5)", 2, options));
   EXPECT_SAYS("extent: axis 2 of a tensor of rank 2", Call("repmat(v, extent<2>(x))", 2, options));
 }
