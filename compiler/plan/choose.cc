@@ -26,6 +26,8 @@ double Assumed(const Graph& graph, const Dimension& dim) {
   return known.is_static() ? static_cast<double>(static_cast<std::int64_t>(known)) : graph::kAssumedExtent;
 }
 
+bool IsFunction(const Node& node) { return node.kind == Kind::kMap && graph::Info(node.op).cost >= kFunction; }
+
 class Chooser {
  public:
   Chooser(const Graph& graph, const std::vector<Unit>& units, const std::set<int>& roots)
@@ -44,7 +46,7 @@ class Chooser {
       by_index_.push_back(node.kind == Kind::kGather &&
                           std::any_of(node.inputs.begin() + 1, node.inputs.end(),
                                       [this](int input) { return gathers_[static_cast<std::size_t>(input)]; }));
-      functions_.push_back((node.kind == Kind::kMap && graph::Info(node.op).cost >= kFunction) || has(functions_));
+      functions_.push_back(IsFunction(node) || has(functions_));
       const bool is_float = node.dtype == DType::kFloat32 || node.dtype == DType::kFloat64;
       positions_.push_back(!is_float && (node.kind == Kind::kIndex || node.kind == Kind::kExtent || has(positions_)));
     }
@@ -170,6 +172,7 @@ class Chooser {
     });
   }
 
+  // Is it made of functions, down to what is in memory, or is going to be?
   bool ComputesFunctions(int id, const std::set<int>& kept) const {
     return functions_[static_cast<std::size_t>(id)] &&
            HasFunctions(graph_, {id}, [&](int of) { return roots_.count(of) + kept.count(of) > 0; });
@@ -254,7 +257,7 @@ bool HasFunctions(const Graph& graph, std::vector<int> nodes, const std::functio
   while (!nodes.empty()) {
     const Node& node = graph.node(nodes.back());
     nodes.pop_back();
-    if (node.kind == Kind::kMap && graph::Info(node.op).cost >= kFunction) return true;
+    if (IsFunction(node)) return true;
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (!IsGathered(node, k) && !is_kept(node.inputs[k]) && seen.insert(node.inputs[k]).second)
         nodes.push_back(node.inputs[k]);

@@ -1,6 +1,7 @@
 #include "compiler/transform/column_of.h"
 
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "compiler/transform/copy_node.h"
@@ -8,6 +9,29 @@
 namespace umbra::graph {
 
 using Kind = Node::Kind;
+
+namespace {
+
+constexpr std::size_t kMostValues = 64;
+
+}  // namespace
+
+std::optional<std::vector<int>> Columns::ValuesOf(int id) const {
+  std::vector<int> values, open{id};
+  std::set<int> seen{id};
+  while (!open.empty()) {
+    const int next = open.back();
+    const Node& node = graph_.node(next);
+    open.pop_back();
+    if (node.shape.size() == 0) continue;
+    values.push_back(next);
+    if (values.size() > kMostValues) return std::nullopt;
+    if (node.kind != Kind::kMap && node.kind != Kind::kCast) continue;
+    for (const int input : node.inputs)
+      if (seen.insert(input).second) open.push_back(input);
+  }
+  return values;
+}
 
 int Columns::Of(int id, int axis, index_t k) {
   const PartialShape shape = Without(graph_.node(id).shape, axis);

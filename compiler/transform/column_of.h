@@ -3,6 +3,7 @@
 #define UMBRA_COMPILER_TRANSFORM_COLUMN_OF_H_
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -19,6 +20,10 @@ class Columns {
   /// Element k of the value along the axis, which it does not have then: computed as the value is of the columns of
   /// what that is computed from, down to those of memory, which are gathers.
   int Of(int id, int axis, index_t k);
+
+  /// The values with dimensions that such columns are computed of, the value itself too, down to those that are
+  /// computed of no others element by element. Nothing if they are too many for columns of them to be worth it.
+  std::optional<std::vector<int>> ValuesOf(int id) const;
 
  private:
   int Term(int id, int axis, index_t k);

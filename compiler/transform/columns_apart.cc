@@ -16,8 +16,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-// What is computed of more values has no columns made of it.
-constexpr std::size_t kMostValues = 64;
 constexpr index_t kManySteps = 16;
 
 class Rewriter {
@@ -49,21 +47,13 @@ class Rewriter {
     const Dimension columns = result_.Known(shape[static_cast<std::size_t>(last)]);
     if (!columns.is_static() || static_cast<index_t>(columns) < 2 || static_cast<index_t>(columns) > kMostColumns)
       return false;
+    const auto values = columns_.ValuesOf(operand);
+    if (!values) return false;
     bool has_columns = false, shares = false, chooses = false;
-    std::set<int> seen;
-    std::vector<int> open{operand};
-    while (!open.empty()) {
-      const int id = open.back();
+    for (const int id : *values) {
       const Node& node = result_.node(id);
-      open.pop_back();
-      if (!seen.insert(id).second || node.shape.size() == 0) continue;
-      if (seen.size() > kMostValues) return false;
       switch (node.kind) {
-        case Kind::kMap:
-          chooses = chooses || (node.op == Op::select && IsOfIndex(node.inputs[0], last));
-          open.insert(open.end(), node.inputs.begin(), node.inputs.end());
-          break;
-        case Kind::kCast: open.push_back(node.inputs[0]); break;
+        case Kind::kMap: chooses = chooses || (node.op == Op::select && IsOfIndex(node.inputs[0], last)); break;
         case Kind::kBroadcast: {
           const auto moves = [&node](int axis) { return node.axes[static_cast<std::size_t>(axis)] >= 0; };
           has_columns = has_columns || moves(last);
@@ -71,8 +61,9 @@ class Rewriter {
           break;
         }
         case Kind::kGather: chooses = chooses || ChoosesRows(node, reduce, last); break;
-        case Kind::kIndex: break;
         case Kind::kInput: has_columns = true; break;
+        case Kind::kCast:
+        case Kind::kIndex: break;
         default: return false;
       }
     }

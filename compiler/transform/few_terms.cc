@@ -14,9 +14,6 @@ namespace {
 
 using Kind = Node::Kind;
 
-// Terms of more values stay in their loop.
-constexpr std::size_t kMostValues = 64;
-
 class Rewriter {
  public:
   explicit Rewriter(const Graph& source) : source_(source), result_(source.name()), columns_(&result_) {}
@@ -39,21 +36,14 @@ class Rewriter {
     if (reduce.reducer != Reducer::sum || reduce.axes.size() != 1 || reduce.keepdim || shape.size() < 3) return false;
     const Dimension terms = result_.Known(shape[static_cast<std::size_t>(reduce.axes[0])]);
     if (!terms.is_static() || static_cast<index_t>(terms) < 1 || static_cast<index_t>(terms) > kFewTerms) return false;
-    std::set<int> seen;
+    const auto values = columns_.ValuesOf(operand);
+    if (!values) return false;
     std::set<std::vector<int>> along;  // by which axes broadcasts are
-    std::vector<int> open{operand};
-    while (!open.empty()) {
-      const int id = open.back();
+    for (const int id : *values) {
       const Node& node = result_.node(id);
-      open.pop_back();
-      if (!seen.insert(id).second || node.shape.size() == 0) continue;
-      if (seen.size() > kMostValues) return false;
-      if (node.kind == Kind::kMap || node.kind == Kind::kCast) {
-        open.insert(open.end(), node.inputs.begin(), node.inputs.end());
-      } else {
-        if (node.kind != Kind::kBroadcast) return false;
-        if (result_.node(node.inputs[0]).shape.size() > 0) along.insert(node.axes);
-      }
+      if (node.kind == Kind::kMap || node.kind == Kind::kCast) continue;
+      if (node.kind != Kind::kBroadcast) return false;
+      if (result_.node(node.inputs[0]).shape.size() > 0) along.insert(node.axes);
     }
     return along.size() > 1;
   }
