@@ -100,6 +100,7 @@ class CudaGeometry {
     const bool rows = form == CudaForm::kRowPerWarp || form == CudaForm::kRowPerBlock || form == CudaForm::kRowSplit;
     const bool tiles = form == CudaForm::kTiles && schedule_.tile_lanes > 1;
     const index_t lanes = tiles ? schedule_.tile_lanes : schedule_.lanes;
+    if (lanes < 2) return false;
     if (signature_.positional ? !schedule_.packs_results || (form != CudaForm::kElements && form != CudaForm::kColumn)
                               : !rows && !tiles && form != CudaForm::kElements)
       return false;

@@ -14,7 +14,7 @@ namespace umbra::runtime {
 namespace {
 
 // Of what Fields() lists and of umbra_args, and of how many variants of a kernel the tables beside a program have.
-constexpr std::int64_t kVersion = 21 * 100 + Variant::kCount;
+constexpr std::int64_t kVersion = 22 * 100 + Variant::kCount;
 
 template <typename Archive>
 void Fields(Archive& archive, Extent& extent) {
@@ -93,10 +93,10 @@ void Fields(Archive& archive, Program& program) {
 
 template <typename Archive>
 void Fields(Archive& archive, CudaSchedule& schedule) {
-  auto& [reduces, splits, lanes, warp_row, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept,
-         partials] = schedule;
-  archive(reduces, splits, lanes, warp_row, packs_results, packets, rows, tile_side, tile_axis, tile_lanes, kept,
-          partials);
+  auto& [reduces, splits, lanes, warp_row, lone_column, packs_results, packets, rows, tile_side, tile_axis, tile_lanes,
+         kept, partials] = schedule;
+  archive(reduces, splits, lanes, warp_row, lone_column, packs_results, packets, rows, tile_side, tile_axis, tile_lanes,
+          kept, partials);
 }
 
 class Writer {

@@ -42,7 +42,7 @@ const std::set<std::string>& Reserved() {
     std::set<std::string> set(Keywords().begin(), Keywords().end());
     Insert(
         "across add_product add_products add_products_by_line add_products_head advance apply args at "
-        "away_from_first begin Bit Bits bits BitPacket BitsOfSize begin_sums block_all by_halves by_lane "
+        "away_from_first begin Bit Bits bits BitPacket BitsOfSize begin_sums block_all block_scan by_halves by_lane "
         "by_lane_head cast cast_mask choice_run column_all convert copy detail div_by divided Divisor divisor "
         "Divisors each_lane Elem end end_sums even_lanes even_odd_lanes exp2_beside_1 exp_at_most_0 exp_beside_1 "
         "fast_div fast_exp fast_sqrt fetch_pack fetched fill find_rows fold fold_columns from_bits gather "
@@ -56,9 +56,9 @@ const std::set<std::string>& Reserved() {
         "maximum_at_once Minimum minimum_at_once Moments moments narrow no_less no_more NoReference odd_lanes "
         "pack pack_panel packet PacketOf Pair permuted_lanes place_in prefetch prefetch_column prefetch_lines "
         "prefetch_part prefetch_rows Product quotient_at quotient_run QuotientWalk ramp random_gaussian "
-        "random_uniform Rebind repeat_columns reversed_lanes rows_ahead rows_at_once scatter scatter_head simd "
+        "random_uniform Rebind repeat_columns reversed_lanes rows_ahead rows_at_once Scan scatter scatter_head simd "
         "smaller store store_columns store_columns_head store_head store_masked store_pack stream stream_columns "
-        "stream_fence StreamedRow Sum Tile Traits transposed_tile transpose_tile umbra unix unzip warp_all whole "
+        "stream_fence StreamedRow Sum Tile Traits transposed_tile transpose_tile umbra unix unzip warp_all warp_scan whole "
         "widen widened zip zip_high zip_low zip_tile",
         &set);
     for (std::string_view name : graph::OperatorNames()) set.emplace(name);

@@ -27,6 +27,13 @@ const plan::Value& ResultOf(const plan::Kernel& kernel, const plan::Reduction& r
 
 }  // namespace
 
+plan::Reduction JoinedBy(const plan::Kernel& kernel, int scanned) {
+  const plan::Value& v = kernel.values[static_cast<std::size_t>(scanned)];
+  return {v.reducer, v.args[0], scanned, false};
+}
+
+const char* CarryName(const plan::Reduction& scan) { return WordsOf(scan).accumulator; }
+
 std::string AccumulatorName(const plan::Kernel& kernel, const plan::Reduction& reduction) {
   const std::string& label = ResultOf(kernel, reduction).label;
   return label.empty() ? WordsOf(reduction).accumulator : label;

@@ -9,6 +9,12 @@
 
 namespace umbra::codegen {
 
+/// What a scanned value joins elements as; its result is the value itself.
+plan::Reduction JoinedBy(const plan::Kernel& kernel, int scanned);
+
+/// What it has come to before an element, by its reducer alone.
+const char* CarryName(const plan::Reduction& scan);
+
 /// A name for what a reduction adds up to: its label, or one that says what it does.
 std::string AccumulatorName(const plan::Kernel& kernel, const plan::Reduction& reduction);
 

@@ -34,8 +34,8 @@ const TargetRow& Row(Target target) {
 }
 
 // The parts of the prelude, beyond its base, that not every kernel needs.
-constexpr std::array<std::string_view, 9> kParts = {"half", "panel", "tile",    "reduce", "math",
-                                                    "trig", "power", "special", "random"};
+constexpr std::array<std::string_view, 10> kParts = {"half", "panel", "tile",  "reduce",  "scan",
+                                                     "math", "trig",  "power", "special", "random"};
 
 std::string HeaderOf(std::string_view part) { return fmt::format("umbra/prelude/{}.h", part); }
 
@@ -47,6 +47,7 @@ std::set<std::string_view> PartsOf(std::span<const SourceItem> items) {
     for (const plan::Value& value : item.kernel->values) {
       if (value.kind == plan::Value::Kind::kMap) used.insert(graph::Info(value.op).header);
       if (value.kind == plan::Value::Kind::kReduced) used.insert("reduce");
+      if (value.kind == plan::Value::Kind::kScanned) used.insert({"reduce", "scan"});
       if (IsHalf(value.type)) used.insert("half");
     }
   }

@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/divisors.h"
 #include "compiler/codegen/literal.h"
+#include "compiler/codegen/reductions.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/plan/signs.h"
 
@@ -524,6 +525,7 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
     return;
   }
   switch (v.kind) {
+    case Value::Kind::kScanned: return DeclareScanned(id, lanes, names);
     case Value::Kind::kIndex:
     case Value::Kind::kGather: e = DefinePositional(AsRead(id), index); break;
     case Value::Kind::kLoad: e = LoadPacket(v, index, lanes); break;
@@ -534,6 +536,33 @@ void ValueEmitter::DeclarePacket(int id, const std::string& index, const std::st
     default: e = DefinePacket(id);
   }
   Declare(id, v.type, e, names);
+}
+
+void ValueEmitter::DeclareCarries(const Phase& phase, Names* names) {
+  for (const int id : plan::ScansOf(kernel_, phase)) {
+    const plan::Reduction scan = JoinedBy(kernel_, id);
+    const std::string type = speller_->Type(value(id).type), identity = Identity(kernel_, scan);
+    carry_[id] = names->Make(CarryName(scan));
+    if (ScansLanes()) out_.Line("Scan<{}, {}> {}({});", Joiner(scan), type, carry_[id], identity);
+    else out_.Line("{} {} = {};", type, carry_[id], speller_->Fill(value(id).type, identity).text);
+  }
+}
+
+void ValueEmitter::DeclareScanned(int id, const std::string& lanes, Names* names) {
+  const plan::Reduction scan = JoinedBy(kernel_, id);
+  const std::string& carry = carry_.at(id);
+  RemarkPlace(id);
+  if (!ScansLanes()) {
+    out_.Line("{} = {};", carry, Join(*speller_, kernel_, scan, {carry}, AsPacket(scan.value)));
+    text_[id] = {carry};
+    return;
+  }
+  const std::string name = names->Make(NameOf(id));
+  std::string element = AsPacket(scan.value).text;
+  if (!lanes.empty()) element = fmt::format("keep({}, {}, {})", element, lanes, Identity(kernel_, scan));
+  out_.Line("const {} {} = {}.{}({});", speller_->Type(value(id).type), name, carry,
+            side_by_side_ ? "next_group" : "next", element);
+  text_[id] = {name};
 }
 
 void ValueEmitter::Declare(int id, DType type, const Expr& e, Names* names) {

@@ -171,6 +171,14 @@ class ValueEmitter : protected KernelShape {
   // Defines a packet value here: inline if it is short and read once, else by a name.
   void DeclarePacket(int id, const std::string& index, const std::string& lanes, Names* names);
 
+  // What the elements of a row that are scanned have come to, before the first one.
+  void DeclareCarries(const Phase& phase, Names* names);
+  // Are elements that are scanned lanes of packets, not elements of the same lane? The order in which they are joined
+  // is one for all widths.
+  virtual bool ScansLanes() const { return !columns_; }
+  // A scanned value of a packet, or of one element of each row that packets go across.
+  virtual void DeclareScanned(int id, const std::string& lanes, Names* names);
+
   // Keeps a packet value as an expression if it is short and read once, or not at all, else under a name.
   void Declare(int id, DType type, const Expr& e, Names* names);
 
@@ -202,6 +210,7 @@ class ValueEmitter : protected KernelShape {
   std::set<int> by_number_;  // quotients of packets by such a divisor, or by those of columns
   std::map<int, Expr> text_, packet_text_, divisor_text_;
   std::map<int, std::string> accumulator_;
+  std::map<int, std::string> carry_;  // by scanned value: what the elements before this one have come to
   std::vector<std::string> number_names_;
   LaneContext lanes_;
 };

@@ -77,6 +77,11 @@ std::string_view TypesText(OpTypes types) {
   return "";
 }
 
+void RequireNumbers(const Node& operand, const char* joins) {
+  Require(operand.dtype != DType::kBool, joins,
+          " of a condition: use tcast<i32>(...) first to count, or tcast<f32>(...)");
+}
+
 }  // namespace
 
 int Graph::Add(Node node) {
@@ -304,8 +309,7 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   Require(axes.front() >= 0 && axes.back() < static_cast<int>(operand.shape.size()), "reduction over axis ",
           axes.front() < 0 ? axes.front() : axes.back(), " of ", Describe(*this, input), ": its axes are 0 to ",
           operand.shape.size() - 1);
-  Require(operand.dtype != DType::kBool,
-          "reduction of a condition: use tcast<i32>(...) first to count, or tcast<f32>(...)");
+  RequireNumbers(operand, "reduction");
   Node made;
   made.kind = Kind::kReduce;
   made.dtype = operand.dtype;
@@ -320,6 +324,22 @@ int Graph::Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdi
   }
   made.shape = PartialShape(std::move(dims));
   made.axes = std::move(axes);
+  made.inputs = {input};
+  return Add(std::move(made));
+}
+
+int Graph::Scan(Reducer reducer, int input, int axis) {
+  input = Widened(input);
+  const Node& operand = node(input);
+  Require(axis >= 0 && axis < static_cast<int>(operand.shape.size()), "scan over axis ", axis, " of ",
+          Describe(*this, input), ": its axes are 0 to ", operand.shape.size() - 1);
+  RequireNumbers(operand, "scan");
+  Node made;
+  made.kind = Kind::kScan;
+  made.dtype = operand.dtype;
+  made.shape = operand.shape;
+  made.reducer = reducer;
+  made.axes = {axis};
   made.inputs = {input};
   return Add(std::move(made));
 }

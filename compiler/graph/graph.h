@@ -35,6 +35,7 @@ struct Node {
     kBroadcast,  ///< output dimension i is dimension axes[i] of the operand, or new where axes[i] is -1
     kTranspose,  ///< output dimension i is dimension axes[i] of the operand
     kReduce,  ///< `reducer` over the dimensions in `axes` (ascending); kept as 1 if `keepdim`
+    kScan,  ///< `reducer` over the elements up to each one along dimension axes[0], itself included
     kDot,  ///< alpha * op(a) * op(b); ranks 2x2 -> 2, 1x2 -> 1, 1x1 outer product -> 2, 3x3 of batches -> 3
     kIndex,  ///< the position along dimension axes[0] of its own shape, i64
     kExtent,  ///< the extent `extent`, i64 of rank 0
@@ -56,6 +57,11 @@ struct Node {
   double constant = 0;  ///< kConstant: the value; kDot: alpha; kGather: what stands outside
   std::string name;  ///< kInput, kScalar
 };
+
+/// Is each element made of many of an operand, so that it is computed once and for itself, not where it is read?
+inline bool JoinsElements(const Node& node) {
+  return node.kind == Node::Kind::kReduce || node.kind == Node::Kind::kScan || node.kind == Node::Kind::kDot;
+}
 
 struct Output {
   std::string name;
@@ -87,6 +93,8 @@ class Graph {
   int Broadcast(int input, std::vector<int> axes, const PartialShape& shape);
   int Transpose(int input, std::vector<int> axes);
   int Reduce(Reducer reducer, int input, std::vector<int> axes, bool keepdim, bool contract = false);
+  /// Throws as Reduce does.
+  int Scan(Reducer reducer, int input, int axis);
   int Dot(int a, int b, bool transpose_a, bool transpose_b, double alpha);
   /// Dot of operands of one 16-bit float as they are, summed in f32; `dtype` is f32 or, rounded at the end, theirs.
   int NarrowDot(int a, int b, bool transpose_a, bool transpose_b, double alpha, DType dtype);

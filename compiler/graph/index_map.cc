@@ -237,6 +237,11 @@ class Context {
     return {graph_, graph_->Reduce(*FindReducer(R::kName), node, std::move(axes), false)};
   }
 
+  template <typename R>
+  Symbol Scan(int axis) const {
+    return {graph_, graph_->Scan(*FindReducer(R::kName), sources_[0], axis)};
+  }
+
   int Finish(const Symbol& value) const { return Spread(graph_, value.node, shape_); }
 
  private:

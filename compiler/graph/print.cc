@@ -29,6 +29,7 @@ std::string Content(const Graph& graph, const Node& node) {
     case Kind::kReduce:
       return fmt::format("reduce<{}> {} axes=[{}]{}{}", Name(node.reducer), Operands(node), fmt::join(node.axes, ", "),
                          node.keepdim ? " keepdim" : "", node.contract ? " contract" : "");
+    case Kind::kScan: return fmt::format("scan<{}> {} axis={}", Name(node.reducer), Operands(node), node.axes[0]);
     case Kind::kDot:
       return fmt::format("{} %{}{}, %{}{}{}", node.shape.size() == 3 ? "batch_dot" : "dot", node.inputs[0],
                          node.transpose_a ? ".T" : "", node.inputs[1], node.transpose_b ? ".T" : "",

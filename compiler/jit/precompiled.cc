@@ -39,7 +39,7 @@ constexpr const char* kUse = "_ZN5umbra4simd3useE";  // how names of `use` begin
 // a template that it needs one of: more of them cost more than they save.)
 std::string Instances(Target target) {
   std::string text;
-  std::set<std::string_view> headers = {"reduce", "panel", "tile"};
+  std::set<std::string_view> headers = {"reduce", "scan", "panel", "tile"};
   std::string calls;
   for (const graph::OpInfo& op : graph::Primitives()) {
     if (op.types != graph::OpTypes::kFloat && op.types != graph::OpTypes::kNumeric) continue;

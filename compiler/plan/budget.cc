@@ -61,7 +61,7 @@ std::vector<bool> ReadTooMuch(const Graph& graph, const std::vector<bool>& live,
 
 int WorkOf(const Node& node) {
   constexpr int kLoop = 32;  // of a reduction, which compiles as slowly as a long expression
-  if (node.kind == Kind::kReduce) return kLoop;
+  if (node.kind == Kind::kReduce || node.kind == Kind::kScan) return kLoop;
   return node.kind == Kind::kMap ? static_cast<int>(graph::Info(node.op).cost) : 1;
 }
 

@@ -115,9 +115,10 @@ class Builder {
     if (buffer != memory_.read.end() && memory_.views.count(buffer->second) != 0) return;  // of what it lies in
     if (buffer != memory_.read.end()) value.name = plan_.buffers[static_cast<std::size_t>(buffer->second)].name;
     else if (value.name.empty())
-      value.name = "some " + std::string(node.kind == Kind::kMap      ? graph::Info(node.op).name
-                                         : node.kind == Kind::kReduce ? graph::Name(node.reducer)
-                                                                      : std::string_view("tcast"));
+      value.name =
+          "some " + std::string(node.kind == Kind::kMap                                  ? graph::Info(node.op).name
+                                : node.kind == Kind::kReduce || node.kind == Kind::kScan ? graph::Name(node.reducer)
+                                                                                         : std::string_view("tcast"));
     plan_.choices.push_back(std::move(value));
   }
 

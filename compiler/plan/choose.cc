@@ -64,7 +64,9 @@ class Chooser {
       const Node& node = graph_.node(id);
       const auto& units = units_of_[static_cast<std::size_t>(id)];
       if (units.empty() || roots_.count(id) != 0 || IsPositional(id)) continue;
-      if (node.kind != Kind::kMap && node.kind != Kind::kReduce && node.kind != Kind::kCast && !IsByIndex(id)) continue;
+      if (node.kind != Kind::kMap && node.kind != Kind::kReduce && node.kind != Kind::kScan &&
+          node.kind != Kind::kCast && !IsByIndex(id))
+        continue;
       if (node.shape.size() == 0) continue;
       Choice choice;
       choice.node = id;
@@ -198,6 +200,7 @@ class Chooser {
       const Node& node = graph_.node(of);
       if (of != id && roots_.count(of) != 0) continue;
       if (node.kind == Kind::kReduce) terms.emplace_back(1, graph_.node(node.inputs[0]).shape);
+      else if (node.kind == Kind::kScan) terms.emplace_back(kScannedCost, node.shape);
       else if (node.kind == Kind::kMap) terms.emplace_back(graph::Info(node.op).cost, node.shape);
       else if (IsByIndex(of)) terms.emplace_back(kByIndex, node.shape);
     }

@@ -189,7 +189,8 @@ std::int64_t ElementRows::PointsOf(const std::set<int>& axes, int another) const
 bool ElementRows::IsOneByOne() const {
   const Phase& phase = kernel_.phases[0];
   return kernel_.phases.size() == 1 && phase.guard < 0 && phase.reductions.empty() && phase.stages.empty() &&
-         kernel_.final_stores.empty() && kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank();
+         kernel_.final_stores.empty() && kernel_.vector_axis_is_inner() && signature_.row_axes + 1 == kernel_.rank() &&
+         !HasScans(kernel_);
 }
 
 std::vector<int> ElementRows::FindGathers() const {

@@ -11,7 +11,8 @@ bool MayBeFew(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
   const auto column = static_cast<std::size_t>(signature.vector_axis), step = signature.axes.size() - 1;
   const runtime::Extent &columns = signature.axes[column], &steps = signature.axes[step];
-  if (!signature.goes_along_columns() || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel))
+  if (!signature.goes_along_columns() || signature.positional || !signature.row_buffers.empty() || SharesRows(kernel) ||
+      HasScans(kernel))
     return false;
   if (!runtime::AreFewColumns(columns.is_static() ? columns.value : 1,
                               steps.is_static() ? steps.value : runtime::kStepsOfMore, 4))

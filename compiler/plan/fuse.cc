@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 
 #include "compiler/plan/across.h"
 #include "compiler/plan/budget.h"
@@ -94,12 +95,34 @@ std::optional<AxisMap> ReducedOperandMap(const Graph& graph, const Node& node, c
 
 namespace {
 
-// Finds the domain of one root; a reduction on the way that does not fit is reported.
+// By node: is it computed lane by lane, as positions and what chooses by them are? None of a graph without scans, whose
+// elements come one after the other.
+std::vector<bool> FindInLanes(const Graph& graph) {
+  const auto scans = [](const Node& node) { return node.kind == Kind::kScan; };
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), scans)) return {};
+  std::vector<bool> in_lanes;
+  for (const Node& node : graph.nodes()) {
+    const auto counts = [&](int input) {
+      return in_lanes[static_cast<std::size_t>(input)] &&
+             (node.dtype != DType::kInt32 || graph.node(input).dtype == DType::kInt32);
+    };
+    const bool whole = node.dtype == DType::kInt32 || node.dtype == DType::kInt64 || node.dtype == DType::kBool;
+    in_lanes.push_back(node.kind == Kind::kIndex || node.kind == Kind::kExtent ||
+                       (whole && std::any_of(node.inputs.begin(), node.inputs.end(), counts)));
+  }
+  return in_lanes;
+}
+
+// Finds the domain of one root; a reduction or a scan on the way that does not fit is reported.
 class DomainFinder {
  public:
-  DomainFinder(const Graph& graph, const std::set<int>& roots, int root) : graph_(graph), roots_(roots), root_(root) {}
+  DomainFinder(const Graph& graph, const std::set<int>& roots, const std::vector<bool>& in_lanes, int root)
+      : graph_(graph),
+        roots_(roots),
+        in_lanes_(in_lanes),
+        root_(root) {}
 
-  // The unit of the root, or the node of a reduction that has to become a root first.
+  // The unit of the root, or the node of a reduction or a scan that has to become a root first.
   std::optional<Unit> Find(int* conflict) {
     const Node& node = graph_.node(root_);
     Unit unit;
@@ -115,8 +138,7 @@ class DomainFinder {
       unit.roots.push_back({root_, Identity(Rank(node))});
       return unit;
     }
-    visited_.clear();
-    if (const int misfit = FindMisfit(root_, unit.roots[0].map, unit.domain); misfit >= 0) {
+    if (const int misfit = FindMisfit(root_, unit.roots[0].map, unit.domain, false); misfit >= 0) {
       *conflict = misfit;
       return std::nullopt;
     }
@@ -124,14 +146,14 @@ class DomainFinder {
   }
 
  private:
-  // The first reduction met on the way from the root to memory, with its map in the root's axes.
+  // The first reduction or scan met on the way from the root to memory, with its map in the root's axes.
   int FirstReduction() { return Search(root_, Identity(Rank(graph_.node(root_)))); }
 
   int Search(int id, const AxisMap& map) {
     const Node& node = graph_.node(id);
     if (!visited_.insert({id, map}).second) return -1;
     if (id != root_ && roots_.count(id)) return -1;
-    if (node.kind == Kind::kReduce) {
+    if (node.kind == Kind::kReduce || node.kind == Kind::kScan) {
       first_map_ = map;
       return id;
     }
@@ -154,6 +176,11 @@ class DomainFinder {
     for (std::size_t d = 0; d < Rank(operand); ++d) {
       domain.dims.push_back(operand.shape[d]);
       domain.inner.push_back(IsReduced(reduce, d));
+    }
+    if (reduce.kind == Kind::kScan) {  // whose elements are the root's own
+      unit->domain = std::move(domain);
+      unit->roots.push_back({root_, Identity(Rank(root))});
+      return map == unit->roots[0].map && Rank(root) == Rank(reduce);
     }
     const std::vector<int> kept = domain.KeptAxes();
     AxisMap kept_map = map;  // without the dimensions of extent 1 that keepdim leaves
@@ -189,20 +216,31 @@ class DomainFinder {
   // A keepdim reduction over axes of extent 1 has the shape of its operand, yet is a row value.
   bool IsKeptRoot(const Node& reduce) const { return &graph_.node(root_) == &reduce; }
 
-  // The first reduction that does not fit `domain`.
-  int FindMisfit(int id, const AxisMap& map, const Domain& domain) {
+  // Is each element of the domain one of the scan, whose rows are those of the domain?
+  static bool FitsScan(const Node& scan, const AxisMap& map, const Domain& domain) {
+    AxisMap axes = map;
+    std::sort(axes.begin(), axes.end());
+    return axes == Identity(domain.dims.size()) &&
+           domain.InnerAxes() == std::vector<int>{map[static_cast<std::size_t>(scan.axes[0])]};
+  }
+
+  // The first reduction or scan that does not fit `domain`. `in_lanes`: lanes of what is read are computed one by one.
+  int FindMisfit(int id, const AxisMap& map, const Domain& domain, bool in_lanes) {
     const Node& node = graph_.node(id);
-    if (!visited_.insert({id, map}).second) return -1;
+    if (!seen_.insert({id, map, in_lanes}).second) return -1;
     if (id != root_ && roots_.count(id)) return -1;
     if (node.kind == Kind::kDot) return -1;
+    if (node.kind == Kind::kScan && (in_lanes || !FitsScan(node, map, domain))) return id;
     if (node.kind == Kind::kReduce) {
       const auto operand_map = ReducedOperandMap(graph_, node, map, domain);
       if (!operand_map) return id;
-      return FindMisfit(node.inputs[0], *operand_map, domain);
+      return FindMisfit(node.inputs[0], *operand_map, domain, in_lanes);
     }
+    const bool lanes = node.kind == Kind::kMap && !in_lanes_.empty() && in_lanes_[static_cast<std::size_t>(id)];
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
-      const int found = FindMisfit(node.inputs[k], OperandMap(graph_, node, k, map), domain);
+      const int found = FindMisfit(node.inputs[k], OperandMap(graph_, node, k, map), domain,
+                                   in_lanes || lanes || node.kind == Kind::kGather);
       if (found >= 0) return found;
     }
     return -1;
@@ -210,9 +248,11 @@ class DomainFinder {
 
   const Graph& graph_;
   const std::set<int>& roots_;
+  const std::vector<bool>& in_lanes_;
   int root_;
   AxisMap first_map_;
-  std::set<std::pair<int, AxisMap>> visited_;
+  std::set<std::pair<int, AxisMap>> visited_;  // by Search
+  std::set<std::tuple<int, AxisMap, bool>> seen_;  // by FindMisfit
 };
 
 }  // namespace
@@ -231,6 +271,7 @@ namespace {
 
 // A unit for each root; a reduction that fits no other's domain becomes a root of its own.
 void FormUnits(const Graph& graph, Fusion* fusion) {
+  const std::vector<bool> in_lanes = FindInLanes(graph);
   bool stable = false;
   while (!stable) {
     stable = true;
@@ -245,9 +286,9 @@ void FormUnits(const Graph& graph, Fusion* fusion) {
         continue;
       }
       int conflict = -1;
-      auto unit = DomainFinder(graph, fusion->roots, root).Find(&conflict);
+      auto unit = DomainFinder(graph, fusion->roots, in_lanes, root).Find(&conflict);
       if (!unit) {
-        Ensure(conflict != root, "a reduction does not fit its own domain");
+        Ensure(conflict != root, "a reduction or a scan does not fit its own domain");
         fusion->roots.insert(conflict);
         stable = false;
         break;

@@ -278,6 +278,8 @@ std::optional<StepKey> FindStepKey(const Kernel& kernel, const Phase& phase) {
   return std::nullopt;
 }
 
-void FindGuards(Kernel* kernel, bool across_one) { Guards(kernel).Run(across_one); }
+void FindGuards(Kernel* kernel, bool across_one) {
+  if (!HasScans(*kernel)) Guards(kernel).Run(across_one);
+}
 
 }  // namespace umbra::plan

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "compiler/plan/build.h"
@@ -238,12 +239,16 @@ class KernelRun {
     for (const Phase& phase : kernel_.phases) {
       for (int id : phase.row_values) Evaluate(id);
       std::vector<Number> sums;
-      for (const Reduction& reduction : phase.reductions) sums.push_back(Start(reduction));
+      for (const Reduction& reduction : phase.reductions)
+        sums.push_back(Start(reduction.kind, TypeOf(reduction.result)));
+      for (const int id : ScansOf(kernel_, phase))
+        scans_[id] = Start(kernel_.values[static_cast<std::size_t>(id)].reducer, TypeOf(id));
       Loop(static_cast<std::size_t>(kernel_.signature.row_axes), extents_.size(), [&] {
         for (int id : phase.guard_values) Evaluate(id);
         if (phase.guard >= 0 && Of(phase.guard) == 0) return;
         for (int id : phase.element_values) Evaluate(id);
-        for (std::size_t r = 0; r < sums.size(); ++r) sums[r] = Accumulate(phase.reductions[r], sums[r]);
+        for (std::size_t r = 0; r < sums.size(); ++r)
+          sums[r] = Accumulate(phase.reductions[r].kind, phase.reductions[r].value, sums[r]);
         for (const Stage& stage : phase.stages)
           rows_[static_cast<std::size_t>(stage.row_buffer)][static_cast<std::size_t>(point_.back())] = Of(stage.value);
         for (const Store& store : phase.stores) Write(store);
@@ -258,11 +263,12 @@ class KernelRun {
     for (const Store& store : kernel_.final_stores) Write(store);
   }
 
-  Number Start(const Reduction& reduction) const {
-    const DType type = kernel_.values[static_cast<std::size_t>(reduction.result)].type;
+  DType TypeOf(int id) const { return kernel_.values[static_cast<std::size_t>(id)].type; }
+
+  static Number Start(graph::Reducer reducer, DType type) {
     constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
     const bool is_int = IsInteger(type);
-    switch (reduction.kind) {
+    switch (reducer) {
       case graph::Reducer::sum: return 0;
       case graph::Reducer::product: return 1;
       case graph::Reducer::maximum: return is_int ? Saturate(type, -kInfinity) : -kInfinity;
@@ -271,11 +277,11 @@ class KernelRun {
     return 0;
   }
 
-  Number Accumulate(const Reduction& reduction, Number so_far) const {
-    const Number next = Of(reduction.value);
-    const DType type = kernel_.values[static_cast<std::size_t>(reduction.value)].type;
+  Number Accumulate(graph::Reducer reducer, int id, Number so_far) const {
+    const Number next = Of(id);
+    const DType type = TypeOf(id);
     const bool is_int = IsInteger(type);
-    switch (reduction.kind) {
+    switch (reducer) {
       case graph::Reducer::sum: return is_int ? IntMap(Op::plus, type, so_far, next) : so_far + next;
       case graph::Reducer::product: return is_int ? IntMap(Op::mul, type, so_far, next) : so_far * next;
       case graph::Reducer::maximum: return Larger(next, so_far);
@@ -305,6 +311,10 @@ class KernelRun {
       case Value::Kind::kGather: result = Gathered(value); return;
       case Value::Kind::kStaged:
         result = rows_[static_cast<std::size_t>(value.index)][static_cast<std::size_t>(point_.back())];
+        return;
+      case Value::Kind::kScanned:
+        scans_[id] = Accumulate(value.reducer, value.args[0], scans_[id]);
+        result = RoundTo(value.type, scans_[id]);
         return;
       case Value::Kind::kCast:
         result = Cast(Of(value.args[0]), kernel_.values[static_cast<std::size_t>(value.args[0])].type, value.type);
@@ -350,6 +360,7 @@ class KernelRun {
   std::vector<index_t> extents_, point_, numbers_;
   std::vector<Number> values_;
   std::vector<std::vector<Number>> rows_;
+  std::map<int, Number> scans_;  // what rows have come to, by value
 };
 
 void RunGemm(const runtime::GemmStep& step, const TensorRef& ta, const TensorRef& tb, const TensorRef& tc) {

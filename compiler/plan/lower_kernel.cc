@@ -54,7 +54,7 @@ class KernelLowering {
     kernel_.signature.moments = !on_gpu_ && FindMoments(kernel_).has_value();
     for (const plan::Phase& phase : kernel_.phases)
       for (const Reduction& reduction : phase.reductions)
-        if (!HasSmallWindow() && !SharesRows(kernel_) && !AsksOnce(phase))
+        if (!HasSmallWindow() && !SharesRows(kernel_) && !AsksOnce(phase) && !HasScans(kernel_))
           kernel_.signature.partials.push_back(value(reduction.result).type);
     return std::move(kernel_);
   }
@@ -336,6 +336,12 @@ class KernelLowering {
         reductions_.push_back({node.reducer, arg, made, node.contract});
         return made;
       }
+      case Kind::kScan: {
+        value.kind = Value::Kind::kScanned;
+        value.reducer = node.reducer;
+        value.scope = Scope::kElement;
+        return LowerOperands(std::move(value), node, 0, map);
+      }
       case Kind::kIndex: {
         const int logical = map[static_cast<std::size_t>(node.axes[0])],
                   axis = logical < 0 ? -1 : axis_of_[static_cast<std::size_t>(logical)];
@@ -466,7 +472,8 @@ class KernelLowering {
   // or -1.
   int DearValue(int p) {
     for (int id : Needed(p)) {
-      if (level(id) >= p || value(id).kind != Value::Kind::kMap || !IsReadInPhase(id, p)) continue;
+      const bool is_computed = value(id).kind == Value::Kind::kMap || value(id).kind == Value::Kind::kScanned;
+      if (level(id) >= p || !is_computed || !IsReadInPhase(id, p)) continue;
       const std::vector<int> home = Needed(level(id));
       if (std::find(home.begin(), home.end(), id) == home.end()) continue;
       if (CostFromMemory(kernel_, id) >= kKeptCost) return id;

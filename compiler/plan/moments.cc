@@ -13,7 +13,8 @@ bool SumsAlone(const Phase& phase) {
 
 std::optional<Moments> FindMoments(const Kernel& kernel) {
   const auto value = [&](int id) -> const Value& { return kernel.values[static_cast<std::size_t>(id)]; };
-  if (kernel.phases.size() < 2 || !SumsAlone(kernel.phases[0]) || !SumsAlone(kernel.phases[1])) return std::nullopt;
+  if (kernel.phases.size() < 2 || !SumsAlone(kernel.phases[0]) || !SumsAlone(kernel.phases[1]) || HasScans(kernel))
+    return std::nullopt;
   const Reduction& first = kernel.phases[0].reductions[0];
   const Reduction& second = kernel.phases[1].reductions[0];
   const Value& product = value(second.value);

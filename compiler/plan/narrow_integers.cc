@@ -37,7 +37,7 @@ std::optional<Range> RangeOf(DType type) {
 // A position, or a part of one, which has no packet: data of i64 are none.
 bool IsOfPositions(const Value& v) {
   return v.type == DType::kInt64 && v.kind != Kind::kLoad && v.kind != Kind::kGather && v.kind != Kind::kReduced &&
-         v.kind != Kind::kStaged;
+         v.kind != Kind::kScanned && v.kind != Kind::kStaged;
 }
 
 bool IsNarrow(DType type) { return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16; }

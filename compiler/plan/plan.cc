@@ -48,6 +48,9 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
         break;
       case Value::Kind::kIndex: moves[id] = v.index == axis; break;
       case Value::Kind::kReduced: moves[id] = axis < kernel.signature.row_axes; break;
+      case Value::Kind::kScanned:
+        moves[id] = axis + 1 == kernel.rank() || moves[static_cast<std::size_t>(v.args[0])];
+        break;
       case Value::Kind::kStaged: break;
       default:
         moves[id] =
@@ -69,7 +72,8 @@ bool IsOneWithNext(const Kernel& kernel, int axis) {
 
 bool SharesRows(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
-  if (!signature.goes_along_columns() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1)
+  if (!signature.goes_along_columns() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1 ||
+      HasScans(kernel))
     return false;
   const Phase& phase = kernel.phases[0];
   if (phase.reductions.empty() || !phase.stores.empty() || !phase.stages.empty() || phase.guard >= 0) return false;
@@ -128,6 +132,18 @@ std::vector<int> PanelValues(const Kernel& kernel) {
   return made;
 }
 
+bool HasScans(const Kernel& kernel) {
+  return std::any_of(kernel.values.begin(), kernel.values.end(),
+                     [](const Value& v) { return v.kind == Value::Kind::kScanned; });
+}
+
+std::vector<int> ScansOf(const Kernel& kernel, const Phase& phase) {
+  std::vector<int> scans;
+  for (const int id : phase.element_values)
+    if (kernel.values[static_cast<std::size_t>(id)].kind == Value::Kind::kScanned) scans.push_back(id);
+  return scans;
+}
+
 std::vector<int> NeededElements(const Kernel& kernel, const Phase& phase) {
   std::vector<int> order;
   std::set<int> seen;
@@ -153,6 +169,7 @@ double CostFromMemory(const Kernel& kernel, int id) {
     left.pop_back();
     if (v.scope != Scope::kElement || !seen.insert(next).second) continue;
     if (v.kind == Value::Kind::kMap) cost += graph::Info(v.op).cost;
+    if (v.kind == Value::Kind::kScanned) cost += kScannedCost;
     left.insert(left.end(), v.args.begin(), v.args.end());
   }
   return cost;
@@ -164,7 +181,7 @@ double ElementCost(const Kernel& kernel) {
     if (phase.guard >= 0) continue;  // hardly an element counts
     for (const int id : phase.element_values) {
       const Value& v = kernel.values[static_cast<std::size_t>(id)];
-      cost += v.kind == Value::Kind::kMap ? graph::Info(v.op).cost : 1;
+      cost += v.kind == Value::Kind::kMap ? graph::Info(v.op).cost : v.kind == Value::Kind::kScanned ? kScannedCost : 1;
     }
     cost += static_cast<double>(phase.reductions.size() + phase.stores.size() + phase.stages.size());
   }

@@ -43,6 +43,7 @@ struct Value {
     kMap,  ///< op applied to args
     kCast,  ///< args[0] converted to `type`
     kReduced,  ///< result of the reduction that targets this value
+    kScanned,  ///< args[0] joined by `reducer` over the elements of the row up to this one; of one inner axis
     kStaged,  ///< element of row buffer `index`, written by an earlier phase
     kIndex,  ///< the position along kernel axis `index`, i64
     kNumber,  ///< signature.numbers[index], i64
@@ -53,6 +54,7 @@ struct Value {
   DType type = DType::kFloat32;
   Scope scope = Scope::kUniform;
   graph::Op op{};
+  graph::Reducer reducer{};  ///< kScanned
   std::vector<int> args;
   int index = 0;
   bool guarded = false;
@@ -135,11 +137,19 @@ struct Plan {
 bool Reads(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer);
 bool Writes(const Plan& plan, const std::variant<Kernel, Gemm>& step, int buffer);
 
+/// Has the kernel values that are scanned, so that elements of a row are computed in their order, and all of them?
+bool HasScans(const Kernel& kernel);
+/// Those of a phase.
+std::vector<int> ScansOf(const Kernel& kernel, const Phase& phase);
+
 /// The element values that a phase without a guard evaluates, operands before their readers.
 std::vector<int> NeededElements(const Kernel& kernel, const Phase& phase);
 
 /// An element value this dear (in additions) is kept for later phases rather than computed again.
 inline constexpr double kKeptCost = 8;
+
+/// What it costs to join an element with those before it: packets take as many steps as their width has halves.
+inline constexpr double kScannedCost = 10;
 
 /// What it costs to compute a value of elements again, from what is loaded and kept.
 double CostFromMemory(const Kernel& kernel, int id);

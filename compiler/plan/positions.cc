@@ -165,7 +165,8 @@ class Choice {
 
   bool IsOfData(const Value& v) const {
     using enum Value::Kind;
-    if (v.kind == kLoad || v.kind == kGather || v.kind == kStaged || v.kind == kReduced) return true;
+    if (v.kind == kLoad || v.kind == kGather || v.kind == kStaged || v.kind == kReduced || v.kind == kScanned)
+      return true;
     return std::any_of(v.args.begin(), v.args.end(),
                        [this](int arg) { return of_data_[static_cast<std::size_t>(arg)]; });
   }

@@ -105,6 +105,7 @@ class KernelPrinter {
       case Value::Kind::kConstant: return fmt::format("{}", v.constant);
       case Value::Kind::kCast: return fmt::format("tcast<{}>({})", Name(v.type), Ref(v.args[0]));
       case Value::Kind::kReduced: return fmt::format("r{}", id);
+      case Value::Kind::kScanned: return fmt::format("scan<{}>({})", graph::Name(v.reducer), Ref(v.args[0]));
       case Value::Kind::kStaged: return fmt::format("row{}[i{}]", v.index, kernel_.signature.vector_axis);
       case Value::Kind::kIndex: return fmt::format("i{}", v.index);
       case Value::Kind::kNumber: {

@@ -13,7 +13,7 @@ constexpr std::int64_t kLongRow = 16384;
 bool HasLongRows(const Kernel& kernel) {
   const runtime::Extent& extent = kernel.signature.axes.back();
   return kernel.vector_axis_is_inner() && kernel.rank() == kernel.signature.row_axes + 1 && kernel.phases.size() == 1 &&
-         kernel.phases[0].reductions.empty() && (!extent.is_static() || extent.value >= kLongRow);
+         kernel.phases[0].reductions.empty() && !HasScans(kernel) && (!extent.is_static() || extent.value >= kLongRow);
 }
 
 }  // namespace

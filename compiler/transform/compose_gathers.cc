@@ -132,7 +132,7 @@ class Composer {
       open.pop_back();
       if (!seen.insert(id).second) continue;
       const Node& node = result_.node(id);
-      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || seen.size() > kFewNodes) return std::nullopt;
+      if (JoinsElements(node) || seen.size() > kFewNodes) return std::nullopt;
       const bool position = node.dtype == DType::kInt64 || node.dtype == DType::kBool;
       if (node.kind == Kind::kMap && !position) cost += Info(node.op).cost;
       const std::size_t first = node.kind == Kind::kGather ? 1 : 0;  // gathered from memory, where it stays
@@ -191,9 +191,9 @@ class Composer {
   bool IsView(int id) {
     const Node& node = result_.node(id);
     if (on_gpu_ || node.kind != Kind::kGather) return false;
-    const Kind from = result_.node(node.inputs[0]).kind;
-    if (from == Kind::kReduce || from == Kind::kDot) return PartsOfSource(result_, node, &made_).has_value();
-    return from == Kind::kInput && PartsOfReshape(result_, node, &made_);
+    const Node& from = result_.node(node.inputs[0]);
+    if (JoinsElements(from)) return PartsOfSource(result_, node, &made_).has_value();
+    return from.kind == Kind::kInput && PartsOfReshape(result_, node, &made_);
   }
 
   // Is it better read at these positions than its input at the places of those elements?

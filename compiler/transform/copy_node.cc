@@ -17,6 +17,7 @@ int CopyNode(Graph* graph, const Node& node, std::vector<int> inputs) {
     case Kind::kBroadcast: return graph->Broadcast(inputs[0], node.axes, node.shape);
     case Kind::kTranspose: return graph->Transpose(inputs[0], node.axes);
     case Kind::kReduce: return graph->Reduce(node.reducer, inputs[0], node.axes, node.keepdim, node.contract);
+    case Kind::kScan: return graph->Scan(node.reducer, inputs[0], node.axes[0]);
     case Kind::kDot:
       if (IsHalf(graph->node(inputs[0]).dtype))
         return graph->NarrowDot(inputs[0], inputs[1], node.transpose_a, node.transpose_b, node.constant, node.dtype);

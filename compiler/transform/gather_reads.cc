@@ -58,7 +58,7 @@ OutputInputPairs GatheredByAlike(const Graph& graph) {
       const int id = open.back();
       open.pop_back();
       const Node& node = graph.node(id);
-      if (node.kind == Kind::kReduce || node.kind == Kind::kDot || !seen.insert(id).second) continue;
+      if (JoinsElements(node) || !seen.insert(id).second) continue;
       const bool gathers = node.kind == Kind::kGather;
       if (const Node& from = graph.node(gathers ? node.inputs[0] : id);
           gathers && from.kind == Kind::kInput && AreAlike(graph, graph.node(graph.outputs()[k].node), from))
@@ -313,7 +313,7 @@ GatherReads::GatherReads(const Graph& graph, OutputInputPairs apart) : source_(g
       ++readers_[static_cast<std::size_t>(input)];
   for (std::size_t id = count; id-- > 0;) {
     const Node& node = source_.node(static_cast<int>(id));
-    const bool kept = node.kind == Kind::kReduce || node.kind == Kind::kDot;
+    const bool kept = JoinsElements(node);
     const bool in_memory = reads_[id] > kOnce || (reads_[id] > 0 && beside[id] > 0);
     const double times = kept || in_memory ? 1 : reads_[id] + beside[id];
     if (beside[id] > 0) reads_[id] = kMany;

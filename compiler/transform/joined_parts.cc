@@ -204,7 +204,8 @@ bool ReadTheSame(const Graph& graph, const std::vector<JoinedPart>& parts) {
       const Node& node = graph.node(id);
       open.pop_back();
       if (!seen.insert(id).second) continue;
-      const bool reads = node.kind == Kind::kInput || node.kind == Kind::kGather || node.kind == Kind::kReduce;
+      const bool reads = node.kind == Kind::kInput || node.kind == Kind::kGather || node.kind == Kind::kReduce ||
+                         node.kind == Kind::kScan;
       if (node.kind == Kind::kMap || node.kind == Kind::kCast)
         open.insert(open.end(), node.inputs.begin(), node.inputs.end());
       else if (reads && IsOfShape(graph, node, shape) && reader.try_emplace(id, k).first->second != k) return true;

@@ -114,6 +114,10 @@ class Axes {
         }
         break;
       }
+      case Kind::kScan:
+        for (std::size_t d = 0; d < rank; ++d) Unite(At(id, d), At(node.inputs[0], d));
+        fixed_[Find(At(id, static_cast<std::size_t>(node.axes[0])))] = true;
+        break;
       case Kind::kTranspose:
       case Kind::kDot:
         Fix(id);
@@ -451,6 +455,8 @@ class Refiner {
           axes.push_back(FirstOf(node.inputs[0], static_cast<std::size_t>(axis)) + static_cast<int>(k));
       return result_.Reduce(node.reducer, inputs[0], std::move(axes), node.keepdim, node.contract);
     }
+    if (node.kind == Kind::kScan)
+      return result_.Scan(node.reducer, inputs[0], FirstOf(id, static_cast<std::size_t>(node.axes[0])));
     if (node.kind == Kind::kGather && IsDivided(node.inputs[0])) inputs = FromDivided(node, std::move(inputs));
     if (!IsDivided(id)) return CopyNode(&result_, node, std::move(inputs));
     switch (node.kind) {

@@ -92,7 +92,7 @@ class Summer {
       const Node& node = source_.node(next);
       if (!seen.insert(next).second || node.kind == Kind::kInput || node.kind == Kind::kDot) continue;
       if (reduced && node.kind == Kind::kReduce && node.shape.size() < source_.node(id).shape.size()) continue;
-      if (node.kind == Kind::kReduce || node.kind == Kind::kTranspose) return false;
+      if (node.kind == Kind::kReduce || node.kind == Kind::kScan || node.kind == Kind::kTranspose) return false;
       open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
     return true;

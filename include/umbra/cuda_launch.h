@@ -57,12 +57,16 @@ struct CudaVariant {
   bool operator==(const CudaVariant& other) const { return index() == other.index(); }
 };
 
+/// Threads of a warp; elements of a reduction that are worth a block of their own.
+inline constexpr index_t kCudaWarp = 32, kCudaShare = 16384;
+
 /// What the code generator knows of a kernel whatever the variant.
 struct CudaSchedule {
   bool reduces = false;  ///< there is a reduction
   bool splits = false;  ///< one pass over memory tells all, so that several blocks may share a reduction
   int lanes = 4;  ///< elements of a packet
   int warp_row = 1024;  ///< elements of a row that a warp has to itself at most
+  index_t lone_column = kCudaWarp;  ///< elements of a column that a thread has to itself at most
   bool packs_results = false;  ///< of what computes with positions: a thread of kElements or kColumn may store what it
                                ///< computes in packets
   int packets = 1;  ///< packets of an operand that a thread loads at once, of kElements: 1 or 2
@@ -82,9 +86,6 @@ struct CudaLimits {
 
 /// Threads of a block across a tile of transposed operands, and down.
 inline constexpr int kCudaTile = 32, kCudaTileRows = 8;
-
-/// Threads of a warp; elements of a reduction that are worth a block of their own.
-inline constexpr index_t kCudaWarp = 32, kCudaShare = 16384;
 
 /// Threads along x, y and z.
 struct CudaDims {

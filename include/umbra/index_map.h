@@ -4,6 +4,7 @@
 
 #include "umbra/index_map/complex.h"
 #include "umbra/index_map/rearrange.h"
+#include "umbra/index_map/scan.h"
 #include "umbra/index_map/select.h"
 #include "umbra/index_map/window.h"
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "umbra/axis_map_exp.h"
 #include "umbra/expr_engine.h"
@@ -178,6 +180,7 @@ struct MapContext {
 template <typename DType, int dim, typename... Srcs>
 struct ElementContext : MapContext<DType, dim, index_t> {
   const Sources<Srcs...>* sources;
+  DType scanned{};  ///< what Scan gives here
 
   ElementContext(const index_map::Extents<index_t>* extents, const Sources<Srcs...>* from)
       : MapContext<DType, dim, index_t>(extents),
@@ -194,6 +197,10 @@ struct ElementContext : MapContext<DType, dim, index_t> {
   DType If(bool condition, DType a, DType b) const { return condition ? a : b; }
   DType Over(DType a, DType b) const { return simd::div(a, b); }
   DType FromPosition(index_t position) const { return static_cast<DType>(position); }
+  template <typename R>
+  DType Scan(int) const {
+    return scanned;
+  }
   template <typename R, typename Body>
   UMBRA_INLINE DType Reduce(std::initializer_list<index_t> sizes, const Body& body) const {
     DType total = red::InitialOf<R, DType>();
@@ -301,6 +308,32 @@ struct PacketContext : MapContext<simd::Elem<V>, dim, RunOf<V, dim, Srcs...>> {
   }
 };
 
+/// What a map that scans asks of a plan: Scan itself, of all elements at once.
+template <typename DType, int dim, typename... Srcs>
+struct ScanContext : ElementContext<DType, dim, Srcs...> {
+  using ElementContext<DType, dim, Srcs...>::ElementContext;
+  Shape<dim> shape;
+  std::vector<DType>* all;
+  /// Fills `all`, in row-major order; each element is joined in the widest type and rounded once.
+  template <typename R>
+  DType Scan(int axis) {
+    using Total = Wide<R, DType>;
+    index_t inner = 1;
+    for (int d = axis + 1; d < dim; ++d) inner *= shape[d];
+    const index_t block = inner * shape[axis], count = shape.Size(), last = shape[dim - 1];
+    all->resize(static_cast<std::size_t>(count));
+    std::vector<Total> totals(static_cast<std::size_t>(inner));
+    for (index_t k = 0; k < count; ++k) {
+      this->Place(shape, k / last, k % last);
+      Total& total = totals[static_cast<std::size_t>(k % inner)];
+      if (k % block < inner) total = red::InitialOf<R, Total>();
+      R::Reduce(total, static_cast<Total>(this->Load(0, index_map::Here(*this))));
+      (*all)[static_cast<std::size_t>(k)] = static_cast<DType>(total);
+    }
+    return DType{};
+  }
+};
+
 }  // namespace detail
 
 #if !defined(__clang__)
@@ -315,10 +348,21 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
       : map_(e.MakeMap()),
         sources_(e.src_),
         in_(e.SourceExtents()),
-        shape_(e.shape_) {}
+        shape_(e.shape_) {
+    if constexpr (index_map::kScans<Map>) {
+      detail::ScanContext<ComputeOf<DType>, dimdst, Srcs...> context(&in_, &sources_);
+      context.shape = shape_;
+      auto all = std::make_shared<std::vector<ComputeOf<DType>>>();
+      context.all = all.get();
+      if (shape_.Size() > 0) map_.Value(context);
+      scanned_ = std::move(all);
+    }
+  }
   ComputeOf<DType> Eval(index_t y, index_t x) const {
     detail::ElementContext<ComputeOf<DType>, dimdst, Srcs...> context(&in_, &sources_);
     context.Place(shape_, y, x);
+    if constexpr (index_map::kScans<Map>)
+      context.scanned = (*scanned_)[static_cast<std::size_t>(y * shape_[dimdst - 1] + x)];
     return map_.Value(context);
   }
   template <typename V>
@@ -341,6 +385,7 @@ struct Plan<IndexMapExp<Map, DType, dimdst, Srcs...>, DType> {
   detail::Sources<Srcs...> sources_;
   index_map::Extents<index_t> in_;
   Shape<dimdst> shape_;
+  std::shared_ptr<const std::vector<ComputeOf<DType>>> scanned_;  // of a map that scans: what it does at each position
 };
 
 #if !defined(__clang__)

@@ -90,7 +90,7 @@ class Preparation {
       return tiles ? CudaForm::kTiles : CudaForm::kElements;
     }
     if (columns_) {
-      if (inner <= kCudaWarp) return CudaForm::kColumn;
+      if (inner <= schedule_.lone_column) return CudaForm::kColumn;
       const bool few = CeilDiv(columns, kCudaWarp) * rows < kCudaEnough;
       return schedule_.splits && few && inner * kCudaWarp > kCudaShare ? CudaForm::kColumnSplit
                                                                        : CudaForm::kColumnPerBlock;

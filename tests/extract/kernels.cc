@@ -170,6 +170,10 @@ UMBRA_KERNEL void pooling(Tensor<cpu, 3> y, Tensor<cpu, 3> x) {
   y = pool<red::maximum>(upsampling_nearest(x, 2), 2, 2, 2) + pool<red::sum>(x, 1, 1, 1, 1);
 }
 
+UMBRA_KERNEL void running(Tensor<cpu, 2> y, Tensor<cpu, 2> x) {
+  y = scan<red::sum>(x, 1) - scan<red::maximum>(x + 1.0f, 0);
+}
+
 UMBRA_KERNEL void positions(Tensor<cpu, 1> y, Tensor<cpu, 2> x, Tensor<cpu, 1> ramp) {
   y = reduce_with_axis<red::maximum, true>(x, 1) + sumall_except_dim<0>(x) + sum_rows(x.T());
   ramp = range(1.0f, 4.0f, 0.5f) + reshape(slice_ex(x, Shape2(0, 0), Shape2(2, 6), Shape2(1, 2)), Shape1(6));

@@ -144,6 +144,11 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta) {
   return emulator::Exchange(mask, value, lane < 32 ? lane : emulator::current % 32);
 }
 template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta) {
+  const int lane = emulator::current % 32 - static_cast<int>(delta);
+  return emulator::Exchange(mask, value, lane < 0 ? emulator::current % 32 : lane);
+}
+template <typename T>
 T atomicAdd(T* address, T value) {
   const T old = *address;
   *address += value;

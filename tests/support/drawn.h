@@ -89,7 +89,7 @@ class Drawer {
       return leaves_[static_cast<std::size_t>(Pick(static_cast<int>(leaves_.size())))];
     }
     const bool is_float = dtype_ != DType::kInt32;
-    switch (Pick(is_float ? 9 : 6)) {
+    switch (Pick(is_float ? 10 : 7)) {
       case 0: return Draw(depth - 1) + Draw(depth - 1);
       case 1: return Draw(depth - 1) - Draw(depth - 1);
       case 2: return Draw(depth - 1) * Draw(depth - 1);
@@ -97,10 +97,14 @@ class Drawer {
       case 4: return graph::Apply("select", {Draw(depth - 1) > Draw(depth - 1), Draw(depth - 1), Draw(depth - 1)});
       case 5: return is_float ? graph::Apply("abs", {Draw(depth - 1)}) : Draw(depth - 1) / Draw(depth - 1);
       case 6: {
+        static constexpr const char* kScans[] = {"scan<maximum>", "scan<minimum>"};
+        return graph::IndexMap(kScans[Pick(2)], {Draw(depth - 1)}, {Value(Pick(rank_))});
+      }
+      case 7: {
         static constexpr const char* kOps[] = {"sigmoid", "tanh", "floor", "rint", "relu", "square"};
         return graph::Apply(kOps[Pick(6)], {Draw(depth - 1)});
       }
-      case 7: {
+      case 8: {
         // Row fusion: a reduction over the last axis, back over the row.
         if (rank_ < 2) return graph::Apply("negative", {Draw(depth - 1)});
         const Value value = Draw(depth - 1);

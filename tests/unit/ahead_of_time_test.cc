@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,8 +78,8 @@ TEST(ProgramText, DamageIsAnError) {
 
 TEST(ProgramText, SchedulesForGpus) {
   const std::vector<runtime::CudaSchedule> schedules = {
-      {true, true, 2, 512, false, 1, 1, 32, -1, 1, {DType::kFloat32}, {DType::kFloat64, DType::kInt32}},
-      {false, false, 8, 1024, true, 2, 4, 64, 1, 2, {}, {}}};
+      {true, true, 2, 512, 32, false, 1, 1, 32, -1, 1, {DType::kFloat32}, {DType::kFloat64, DType::kInt32}},
+      {false, false, 8, 1024, std::numeric_limits<index_t>::max(), true, 2, 4, 64, 1, 2, {}, {}}};
   const std::string text = runtime::SchedulesToText(schedules);
   const std::vector<runtime::CudaSchedule> again = runtime::SchedulesFromText(text);
   ASSERT_EQ(again.size(), 2u);
@@ -86,6 +87,7 @@ TEST(ProgramText, SchedulesForGpus) {
   EXPECT_EQ(again[0].partials, schedules[0].partials);
   EXPECT_EQ(again[1].lanes, 8);
   EXPECT_EQ(again[0].warp_row, 512);
+  EXPECT_EQ(again[1].lone_column, std::numeric_limits<index_t>::max());
   EXPECT_TRUE(!again[0].packs_results && again[1].packs_results);
   EXPECT_EQ(again[1].packets, 2);
   EXPECT_EQ(again[1].rows, 4);

@@ -57,6 +57,27 @@ TEST(IndexMap, OfWideRows) {
   }
 }
 
+TEST(IndexMap, Scans) {
+  for (const Shape<2> shape : {Shape2(1, 1), Shape2(3, 37), Shape2(19, 64)}) {
+    const auto x = Drawn<2>(shape, 1);
+    for (const int axis : {0, 1}) {
+      CheckSavers<2>("sum", [&] { return scan<red::sum>(x, axis); });
+      Check<2>("maximum of an expression", [&] { return scan<red::maximum>(x * x - x, axis); });
+      Check<2>("minimum", [&] { return scan<red::minimum>(x, axis); });
+      Check<2>("mean", [&] { return scan<red::mean>(x, axis); });
+      Check<2>("scan of a scan", [&] { return scan<red::maximum>(scan<red::sum>(x, 1), axis); });
+    }
+    const auto i = Drawn<2, std::int32_t>(shape, 2);
+    const auto j = Drawn<2, std::int8_t>(shape, 3);
+    Check<2, std::int32_t>("product of i32", [&] { return scan<red::product>(i, 1); });
+    Check<2, std::int8_t>("sum of i8", [&] { return scan<red::sum>(j, 0); });
+  }
+  const auto x = Drawn<3>(Shape3(2, 7, 33), 4);
+  Check<3>("a middle axis", [&] { return scan<red::sum>(x, 1); });
+  const auto v = Drawn<1>(Shape1(100), 5);
+  Check<1>("a vector", [&] { return scan<red::maximum>(v, 0); });
+}
+
 TEST(IndexMap, Pooling) {
   for (const Shape<4> shape : {Shape4(2, 3, 6, 8), Shape4(1, 2, 7, 37), Shape4(1, 1, 3, 3)}) {
     const auto x = Drawn<4>(shape, 8);

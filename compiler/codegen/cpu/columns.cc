@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/reductions.h"
@@ -308,7 +310,7 @@ bool ColumnEmitter::IsKept(int id) const {
 int ColumnEmitter::KeptOfPacket() const {
   int kept = 0;
   for (const Phase& phase : kernel_.phases) {
-    kept += static_cast<int>(phase.reductions.size());
+    kept += static_cast<int>(phase.reductions.size() + plan::ScansOf(kernel_, phase).size());
     for (const int id : phase.row_values) kept += IsKept(id) ? 1 : 0;
     kept += 2 * static_cast<int>(DivisorsOf(phase).size());
   }
@@ -331,6 +333,7 @@ ColumnEmitter::Kept ColumnEmitter::DeclareKept(const std::vector<int>& values, c
   for (const int id : values)
     if (IsKept(id)) declare(id, NameOf(id));
   for (const auto& reduction : phase.reductions) declare(reduction.result, AccumulatorName(kernel_, reduction));
+  for (const int id : plan::ScansOf(kernel_, phase)) declare(id, CarryName(JoinedBy(kernel_, id)));
   return kept;
 }
 
@@ -382,6 +385,10 @@ void ColumnEmitter::BeginPhase(const std::vector<int>& values, const Phase& phas
       out_.Line("{} = {};", at(k), speller_->Fill(type, Identity(kernel_, reduction)).text);
       text_[reduction.result] = {at(k++)};
     }
+    for (const int id : plan::ScansOf(kernel_, phase)) {
+      out_.Line("{} = {};", at(k), speller_->Fill(value(id).type, Identity(kernel_, JoinedBy(kernel_, id))).text);
+      carry_[id] = at(k++);
+    }
   });
 }
 
@@ -395,7 +402,17 @@ void ColumnEmitter::InRegisters(const Phase& phase, const std::function<void()>&
     out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name, text.text);
     text = {name};
   }
+  std::map<int, std::string> carries;
+  for (const int id : plan::ScansOf(kernel_, phase)) {
+    const std::string name = names_.Make(CarryName(JoinedBy(kernel_, id)));
+    out_.Line("{} {} = {};", speller_->Type(value(id).type), name, carry_[id]);
+    carries[id] = std::exchange(carry_[id], name);
+  }
   body();
+  for (const auto& [id, carry] : carries) {
+    out_.Line("{} = {};", carry, carry_[id]);
+    carry_[id] = carry;
+  }
   for (std::size_t k = 0; k < kept.size(); ++k) {
     Expr& text = text_[phase.reductions[k].result];
     out_.Line("{} = {};", kept[k].text, text.text);

@@ -87,6 +87,7 @@ void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const st
     out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name,
               speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
   }
+  DeclareCarries(phase, names);
   const auto loops = [&] {
     ColumnElements(phase, [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
   };
@@ -137,8 +138,9 @@ void PhaseEmitter::InnerLoops(int axis, int end, const std::function<void()>& bo
 
 void PhaseEmitter::RowLoop(const Phase& phase) {
   if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
+  DeclareCarries(phase, &names_);
   if (!phase.reductions.empty()) ReductionLoop(phase);
-  else if (!IsBlocked() && !RunsOf(phase).empty()) RunLoop(phase);
+  else if (!IsBlocked() && plan::ScansOf(kernel_, phase).empty() && !RunsOf(phase).empty()) RunLoop(phase);
   else ElementLoops(phase);
 }
 

@@ -70,15 +70,15 @@ bool ColumnEmitter::ChoosesInBatch() const {
     points *= ElementsAlong({axis});
     place[axis] = 0;
   }
-  return options_.spelling == Spelling::kPackets && kernel_.phases.size() == 1 && points <= plan::kLongestOfSeveral &&
-         !DecidedAt(kernel_.phases[0], place).empty();
+  return options_.spelling == Spelling::kPackets && !plan::HasScans(kernel_) && kernel_.phases.size() == 1 &&
+         points <= plan::kLongestOfSeveral && !DecidedAt(kernel_.phases[0], place).empty();
 }
 
 std::vector<ColumnEmitter::PlaceRun> ColumnEmitter::RunsOfPlaces(const Phase& phase) const {
   std::vector<PlaceRun> runs;
   if (!(signature_.goes_along_columns() || signature_.goes_across_batch()) || Splits() ||
       options_.spelling != Spelling::kPackets || kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis()) ||
-      ElementsAlong({ElementAxis()}) > plan::kLongestOfSeveral)
+      plan::HasScans(kernel_) || ElementsAlong({ElementAxis()}) > plan::kLongestOfSeveral)
     return runs;
   std::map<int, index_t> place = fixed_;
   for (index_t k = 0; k < ElementsAlong({ElementAxis()}); ++k) {

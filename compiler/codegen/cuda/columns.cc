@@ -135,6 +135,7 @@ class ColumnsEmitter : private CudaEmitter {
     DeclareRowValues(phase.row_values);
     if (phase.element_values.empty() && phase.stores.empty() && phase.reductions.empty()) return;
     for (const auto& reduction : phase.reductions) DeclarePart(reduction, 1);
+    DeclareCarries(phase, &names_);
     if (IsAlone()) {
       for (int axis : inner_) out_.Open("for ({0} i{1} = 0; i{1} < {2}; ++i{1})", index_type_, axis, ExtentName(axis));
     } else {

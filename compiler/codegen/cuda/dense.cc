@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/dense.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -161,8 +162,10 @@ class DenseLaunch {
                          !(geometry_.Columns() == 1);
       return tiles ? CudaForm::kTiles : CudaForm::kElements;
     }
-    if (!kernel_.vector_axis_is_inner())
-      return inner.is_number() && inner.factor <= runtime::kCudaWarp ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
+    if (!kernel_.vector_axis_is_inner()) {
+      const index_t least = inner.is_number() ? inner.factor : std::numeric_limits<index_t>::max();
+      return least <= schedule_.lone_column ? CudaForm::kColumn : CudaForm::kColumnPerBlock;
+    }
     const bool a_warp =
         kernel_.rank() - signature_.row_axes == 1 && at_most(inner, schedule_.warp_row) &&
         at_most(geometry_.RowBytes(schedule_.kept), static_cast<index_t>(runtime::CudaLimits().shared_bytes));

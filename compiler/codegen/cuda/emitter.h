@@ -47,6 +47,7 @@ class CudaEmitter : protected ValueEmitter {
   std::string Block(const std::string& along) const { return (variant_.several ? "here.block." : "blockIdx.") + along; }
   std::string Grid(const std::string& along) const { return (variant_.several ? "here.grid." : "gridDim.") + along; }
 
+  bool ScansLanes() const override { return false; }
   Expr SpellNumber(int id, const std::vector<Expr>& args) const override;
   bool MindsDenormals() const override { return false; }
   std::string StrideType() const override { return variant_.wide_offset ? "i64" : index_type_; }

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/generate.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -137,7 +138,8 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
       schedule.partials.insert(schedule.partials.end(), three ? 3 : 1,
                                kernel.values[static_cast<std::size_t>(reduction.result)].type);
     }
-  schedule.splits = schedule.splits && schedule.reduces;
+  const bool scans = plan::HasScans(kernel);
+  schedule.splits = schedule.splits && schedule.reduces && !scans;
   if (!schedule.splits) schedule.partials.clear();
   std::size_t widest = 1;
   int loads = 0;
@@ -148,6 +150,11 @@ CudaSchedule ScheduleForCuda(const plan::Plan& plan, const plan::Kernel& kernel)
   }
   schedule.lanes = static_cast<int>(std::min<std::size_t>(signature.positional ? 8 : 16, 16 / widest));
   schedule.warp_row = RowOfWarp(kernel);
+  if (scans) {  // threads have an element each, whose neighbours are those of the next threads
+    schedule.reduces = true;
+    schedule.lanes = 1;
+    schedule.lone_column = std::numeric_limits<index_t>::max();
+  }
   schedule.packets = loads <= 2 && widest > 1 && !signature.positional ? 2 : 1;
   const index_t points = PointsOfWindows(kernel);
   schedule.rows = schedule.reduces ? RowsOfWindows(points) : RowsAtOnce(kernel.phases[0]);

@@ -119,7 +119,9 @@ class RowsEmitter : private CudaEmitter {
     if (awaits_) out_.Line("fetched();");
     awaits_ = false;
     for (const auto& reduction : phase.reductions) DeclarePart(reduction, lanes_);
-    Loop(phase);
+    DeclareCarries(phase, &names_);
+    if (plan::ScansOf(kernel_, phase).empty()) Loop(phase);
+    else ScanLoop(phase);
     for (const auto& reduction : phase.reductions)
       DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction),
                                            PartOf(reduction, lanes_)));
@@ -179,6 +181,38 @@ class RowsEmitter : private CudaEmitter {
     names_ = outer;
     at_hand_.clear();
     kept_at_hand_.clear();
+  }
+
+  // All threads take as many turns, as they scan together; one beyond the end of the row has its last element, and
+  // counts for nothing.
+  void ScanLoop(const Phase& phase) {
+    const Names outer = names_;
+    const std::string first = names_.Make("first"), own = names_.Make("own"), n = ExtentName(vector_axis_);
+    inside_row_ = names_.Make("inside");
+    out_.Open("for ({0} {1} = 0; {1} < {2}; {1} += {3})", index_type_, first, n, Step());
+    out_.Line("const {0} {1} = {2} + {3};", index_type_, own, first, Index("threadIdx.x"));
+    out_.Line("const bool {} = {} < {};", inside_row_, own, n);
+    out_.Line("const {} {} = {} ? {} : {} - 1;", index_type_, i(), inside_row_, own, n);
+    Names names = names_;
+    ReadKept(phase, &names);
+    DeclareElements(phase, i(), &names);
+    out_.Open("if ({})", inside_row_);
+    Accumulate(phase, "");
+    StoreElements(phase, i());
+    out_.Close();
+    out_.Close();
+    names_ = outer;
+    at_hand_.clear();
+    kept_at_hand_.clear();
+  }
+
+  void DeclareScanned(int id, const std::string& /*lanes*/, Names* names) override {
+    const plan::Reduction scan = JoinedBy(kernel_, id);
+    const std::string name = names->Make(NameOf(id)), identity = Identity(kernel_, scan);
+    out_.Line("const {} {} = {}<{}>({} ? {} : {}, {}{});", ScalarType(value(id).type), name,
+              IsWarp() ? "warp_scan" : "block_scan", Joiner(scan), inside_row_, AsPacket(scan.value).text, identity,
+              carry_.at(id), IsWarp() ? "" : ", " + identity);
+    text_[id] = {name};
   }
 
   void Element(const Phase& phase, Names* names) {
@@ -317,6 +351,7 @@ class RowsEmitter : private CudaEmitter {
   std::vector<int> rows_, walks_;
   int lanes_;
   KeptRows kept_;
+  std::string inside_row_;  // of a loop that scans: has the thread an element of its own?
   bool awaits_ = false;  // have packets been asked for, and not waited for?
   std::map<int, std::string> inputs_;  // the arrays that keep them, by operand
 };

@@ -38,6 +38,12 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
       {height, width, stride_y, stride_x}, data.self(), pooled.self(), grad.self());
 }
 
+/// Reducer (as of pool) over the elements of `x` up to each one along `axis`, itself included: scan<red::sum>(x, 0) has
+/// cumulative sums. Sums of f32 are rounded once, from f64. Umbra's own.
+template <typename Reducer, typename E, typename DType, int etype>
+inline auto scan(const Exp<E, DType, etype>& x, int axis) {
+  return IndexMapExp<index_map::scan<Reducer>, DType, ExpInfo<E>::kDim, E>({axis}, x.self());
+}
 /// Reducer (as of pool) over windows of `size` channels (the third axis from the end), `padding` beyond each end, less
 /// than `size`: (channels + 2 padding - size + 1) / stride of them, so that for strides beyond 1 a last one may be left
 /// out. mshadow's chpool, whose windows there also lack the channels beyond the number of windows; these do not.

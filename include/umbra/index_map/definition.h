@@ -6,6 +6,7 @@
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
 //   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
+//   kScans, axis                             does it ask for Scan, along member `axis`? Without it not
 //   kRuns                                    is it evaluated by runs? Without it not; it pays where they seldom divide,
 //   or
 //                                            come from data, within a packet
@@ -17,9 +18,10 @@
 // C gives: at(d); extent(k, d) of source k; HasParam(n, k, d), is number n known to be that; IsNothing(n), to be 0;
 // rank(k); Load(k, position); LoadIf(condition, k, position, outside); If(condition, a, b); Over(a, b), a / b of
 // elements; Literal(number); Reduce<R>({size(n), ...}, body(window)), Identity<R>(), for LoadIf, if HasIdentity<R>(),
-// and the reducer Sum; FromPosition(i). A map whose source kIndexSource holds positions reads them by LoadPosition(k,
-// position); they may have a dtype of their own. Elements have the dtype of the other sources, of the only one, or
-// kResult. What source kPointwiseSource is made of may be written over: of it nothing but the element here is read.
+// and the reducer Sum; Scan<R>(axis), what source 0 comes to by R from the beginning of the axis up to here;
+// FromPosition(i). A map whose source kIndexSource holds positions reads them by LoadPosition(k, position); they may
+// have a dtype of their own. Elements have the dtype of the other sources, of the only one, or kResult. What source
+// kPointwiseSource is made of may be written over: of it nothing but the element here is read.
 #ifndef UMBRA_INDEX_MAP_DEFINITION_H_
 #define UMBRA_INDEX_MAP_DEFINITION_H_
 
@@ -104,6 +106,13 @@ inline constexpr bool kInRuns = false;
 /// One that says it.
 template <typename Map>
 inline constexpr bool kInRuns<Map, std::void_t<decltype(Map::kRuns)>> = Map::kRuns;
+
+/// Is a map's element what others of its only source, before it along an axis, come to?
+template <typename Map, typename = void>
+inline constexpr bool kScans = false;
+/// One that says it.
+template <typename Map>
+inline constexpr bool kScans<Map, std::void_t<decltype(Map::kScans)>> = Map::kScans;
 
 /// The position of the result itself.
 template <typename C>

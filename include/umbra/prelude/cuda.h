@@ -249,6 +249,37 @@ UMBRA_INLINE T block_all(T v) {
   return all;
 }
 
+// What the elements of a row come to up to the one of each thread of a warp; `carry`, up to the last one.
+template <typename Join, typename T>
+UMBRA_INLINE T warp_scan(T v, T& carry) {
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const T before = __shfl_up_sync(0xffffffff, v, step);
+    if (threadIdx.x % 32 >= step) v = Join::join(before, v);
+  }
+  const T scanned = Join::join(carry, v);
+  carry = Join::join(carry, __shfl_sync(0xffffffff, v, 31));
+  return scanned;
+}
+
+// The same of a block of one row of threads, a multiple of 32.
+template <typename Join, typename T>
+UMBRA_INLINE T block_scan(T v, T& carry, T identity) {
+  __shared__ T parts[32];
+  const int own = threadIdx.x / 32, warps = blockDim.x / 32;
+  T of_warp = identity;
+  v = warp_scan<Join>(v, of_warp);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) parts[own] = of_warp;
+  __syncthreads();
+  T before = carry;
+  for (int warp = 0; warp < warps; ++warp) {
+    if (warp == own) before = carry;
+    carry = Join::join(carry, parts[warp]);
+  }
+  return Join::join(before, v);
+}
+
 namespace detail {
 // Shared memory for a value of each thread of a block of 32 columns, the same for all joins of numbers of a kernel.
 template <int bytes>
