@@ -10,6 +10,8 @@ namespace {
 
 constexpr int kLeastStored = 16;  // bytes at a time
 constexpr int kFewSteps = 16;  // that a place is made in
+// Registers of a table, of 64 bytes or of 32: with more, its elements are found sooner in memory.
+constexpr std::size_t kMostOf64 = 4, kMostOf32 = 2;
 
 // Is the value the same along the vector axis?
 bool IsAlikeIn(const plan::Kernel& kernel, int id) {
@@ -340,15 +342,28 @@ void KernelShape::MarkPackets() {
   for (const auto& store : kernel_.final_stores) MarkPacket(store.value);
 }
 
-// Wider packets would have fewer lanes; bytes that are read are places as they are.
-bool KernelShape::HasPlacesOf(const Place& place, DType element) const {
+// Wider packets would have fewer lanes; bytes that are read are places as they are, unless those are of a table.
+bool KernelShape::HasPlacesOf(const Place& place, const plan::Value& gather) const {
+  const bool table = MayBeTable(gather);
   using Kind = plan::Value::Kind;
   return std::all_of(place.data.begin(), place.data.end(), [&](int id) {
     const plan::Value& data = kernel_.values[static_cast<std::size_t>(id)];
     const plan::Value& from = data.kind == Kind::kCast ? kernel_.values[static_cast<std::size_t>(data.args[0])] : data;
     const bool is_byte = from.kind == Kind::kLoad && SizeOf(from.type) == 1;
-    return data.type != DType::kInt64 && !is_byte && SizeOf(data.type) <= std::max(SizeOf(element), sizeof(int));
+    return data.type != DType::kInt64 && (table || !is_byte) &&
+           SizeOf(data.type) <= std::max(SizeOf(gather.type), sizeof(int));
   });
+}
+
+bool KernelShape::MayBeTable(const plan::Value& gather) const {
+  const auto bytes = static_cast<std::size_t>(RegisterBytes(options_.target));
+  if (options_.spelling != Spelling::kPackets || bytes < 32 || gather.kind != plan::Value::Kind::kGather ||
+      gather.guarded || gather.args.size() != 1 || options_.variant.strided || SizeOf(gather.type) < 4)
+    return false;
+  const auto& access = signature_.operands[static_cast<std::size_t>(gather.index)];
+  const runtime::Extent& elements = plan_.buffers[static_cast<std::size_t>(access.buffer)].shape[0];
+  return elements.is_static() && elements.value > 0 &&
+         elements.value <= static_cast<index_t>((bytes == 64 ? kMostOf64 : kMostOf32) * bytes / SizeOf(gather.type));
 }
 
 void KernelShape::MarkPacket(int id) {
@@ -359,7 +374,7 @@ void KernelShape::MarkPacket(int id) {
     for (const int arg : v.args) MarkPacket(arg);
   } else if (v.kind == plan::Value::Kind::kGather) {
     for (const int arg : v.args)
-      if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v.type))
+      if (const auto place = PlaceOf(arg); place && HasPlacesOf(*place, v))
         for (const int data : place->data) MarkPacket(data);
   }
 }

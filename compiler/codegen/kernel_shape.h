@@ -62,8 +62,10 @@ class KernelShape {
     std::vector<int> data = {};  ///< what it is chosen by: packets, or loads
   };
   std::optional<Place> PlaceOf(int id) const;
-  /// Are packets of what a place is chosen by had for elements of the dtype?
-  bool HasPlacesOf(const Place& place, DType element) const;
+  /// Are packets of what a place of the gather is chosen by had?
+  bool HasPlacesOf(const Place& place, const plan::Value& gather) const;
+  /// Does the gather read, without a guard, a tensor of so few numbers that registers hold it?
+  bool MayBeTable(const plan::Value& gather) const;
 
   /// The gather as a span of lanes, if packets of its dtype are loaded so: those of 16-bit floats whole, or by a
   /// stride.

@@ -52,7 +52,7 @@ const std::set<std::string>& Reserved() {
         "launch_place launches_of linux load load_bytes load_columns load_columns_head load_even load_even_span "
         "load_head load_in_groups load_in_groups_head load_in_order load_masked load_of_pairs "
         "load_of_pairs_head load_pack load_pack_or load_repeated_span load_reversed load_reversed_span load_span "
-        "load_tile load_tile_head load_transposed load_transposed_head main Mask Masked MaskOf Maximum "
+        "load_table load_tile load_tile_head load_transposed load_transposed_head look_up main Mask Masked MaskOf Maximum "
         "maximum_at_once Minimum minimum_at_once Moments moments narrow no_less no_more NoReference odd_lanes "
         "pack pack_panel packet PacketOf Pair permuted_lanes place_in prefetch prefetch_column prefetch_lines "
         "prefetch_part prefetch_rows Product quotient_at quotient_run QuotientWalk ramp random_gaussian "

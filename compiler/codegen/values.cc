@@ -369,6 +369,7 @@ Expr ValueEmitter::StagedPacket(const Value& v, const std::string& index, const 
 
 void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, const std::string& lanes, Names* names) {
   const Value& v = value(id);
+  if (DeclareOfTable(id, index, lanes, names)) return;
   DeclarePlaces(id, index, lanes, names);
   const std::string name = names->Make(NameOf(id));
   const std::string packet = speller_->Type(type);
@@ -384,64 +385,6 @@ void ValueEmitter::DeclareLanes(int id, DType type, const std::string& index, co
   out_.Close("});");
   lanes_.at_hand.clear();
   text_[id] = {name};
-}
-
-void ValueEmitter::DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names) {
-  const Value& v = value(id);
-  if (v.kind != Value::Kind::kGather || width_ == 1 || side_by_side_ || options_.spelling != Spelling::kPackets) return;
-  for (const int arg : v.args)
-    if (lanes_.at_hand.count(arg) == 0)
-      if (const std::string places = PlacesText(arg, index, lanes, names); !places.empty())
-        lanes_.at_hand[arg] = places + "[k]";
-}
-
-std::string ValueEmitter::PlacesText(int id, const std::string& index, const std::string& lanes, Names* names) {
-  const auto place = PlaceOf(id);
-  const auto is_had = [this](int data) {
-    return InPackets(data) || (value(data).kind == Value::Kind::kLoad && MovesAlongVector(value(data).index));
-  };
-  if (!place || !std::all_of(place->data.begin(), place->data.end(), is_had)) return "";
-  const std::string places = names->Make("places");
-  const Value& most = value(place->most);
-  const double least = value(place->least).constant;
-  const bool is_cast = value(place->chosen).kind == Value::Kind::kCast;
-  const DType type = is_cast ? DType::kInt32 : DType::kInt64;
-  const std::string packet = speller_->Type(type);
-  Expr chosen;
-  std::string bound = AsScalar(place->most).text;
-  if (is_cast) {
-    const int from = place->data[0];
-    chosen = InPackets(from) ? AsPacket(from) : LoadPacket(value(from), index, lanes);
-    if (value(from).type != type) chosen = speller_->Cast(value(from).type, type, chosen);
-    bound =
-        most.kind == Value::Kind::kConstant && std::abs(most.constant) < 0x1p31
-            ? Literal(most.constant, type)
-            : fmt::format("static_cast<int>(smaller(larger({}, -1LL), 2147483647LL))", bound);  // least is 0 or more
-  } else {
-    chosen = WidePosition(place->chosen, index, lanes);
-  }
-  const Expr within{fmt::format("maximum(minimum({}, fill<{}>({})), fill<{}>({}))", chosen.text, packet, bound, packet,
-                                Literal(least, type))};
-  out_.Line("{} {}[{}];", ScalarType(type), places, width_);
-  out_.Line("store({}, {});", places, within.text);
-  return places;
-}
-
-Expr ValueEmitter::WidePosition(int id, const std::string& index, const std::string& lanes) const {
-  const Value& v = value(id);
-  if (IsScalar(id)) return speller_->Fill(DType::kInt64, AsScalar(id).text);
-  if (const auto slope = SlopeOf(id))
-    return {
-        fmt::format("ramp<{}>({}, {})", speller_->Type(DType::kInt64), EmitLane(lanes_, id, index, nullptr), *slope)};
-  if (v.kind == Value::Kind::kLoad) return LoadPacket(v, index, lanes);
-  if (v.kind == Value::Kind::kCast) {
-    const Value& data = value(v.args[0]);
-    return speller_->Cast(data.type, DType::kInt64,
-                          InPackets(v.args[0]) ? AsPacket(v.args[0]) : LoadPacket(data, index, lanes));
-  }
-  std::vector<Expr> args;
-  for (const int arg : v.args) args.push_back(WidePosition(arg, index, lanes));
-  return speller_->Map(v.op, DType::kInt64, args, std::vector<bool>(args.size(), false));
 }
 
 std::string ValueEmitter::Difference(const std::string& a, const std::string& b) {

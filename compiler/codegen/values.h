@@ -119,10 +119,20 @@ class ValueEmitter : protected KernelShape {
   // Of a packet that is not full what was stored: the rest of it is anything, and denormals take many times as long.
   Expr StagedPacket(const Value& v, const std::string& index, const std::string& lanes) const;
 
-  // The name of an array of them for a packet, which is declared here; empty if the position is made lane by lane.
-  std::string PlacesText(int id, const std::string& index, const std::string& lanes, Names* names);
+  // A packet of the positions that the value has; nothing if it is made lane by lane.
+  struct Places {
+    Expr packet;
+    DType type{};  // i32 or i64
+  };
+  std::optional<Places> PlacesOf(int id, const std::string& index, const std::string& lanes) const;
   // Has packets of the places that the gather's lanes read at.
   void DeclarePlaces(int id, const std::string& index, const std::string& lanes, Names* names);
+  // How many registers hold all that the gather reads from, at places that data choose; 0: it reads memory.
+  index_t RegistersOfTable(const Value& gather) const;
+  // Loads what registers hold for all of a call.
+  void DeclareTables();
+  // Declares a packet of the gather if it is of such a table.
+  bool DeclareOfTable(int id, const std::string& index, const std::string& lanes, Names* names);
   // A packet of i64 of what a place is made of.
   Expr WidePosition(int id, const std::string& index, const std::string& lanes) const;
   // Opens `const type name = by_lane<type>([&](long long k) {`, whose body is one lane of `value`.
@@ -195,6 +205,7 @@ class ValueEmitter : protected KernelShape {
   std::map<int, std::string> at_hand_;  // operands whose elements were read before, and the text of the current one
   std::map<int, std::string> kept_at_hand_;  // the same of row buffers
   std::map<int, std::string> gathers_at_hand_;  // the same of gathers, by value
+  std::map<int, std::string> tables_;  // operands that registers hold
   std::map<int, std::string>
       columns_at_hand_;  // of gathers, all columns of the rows that they take their elements from
   bool side_by_side_ = false;  // is a group of packets being written?

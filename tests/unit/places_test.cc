@@ -35,6 +35,13 @@ TEST(Places, OfDataOfAnyKind) {
           "kernel k(i: i64[3, n], x: f32[7]) -> (y: f32[n]) { y = reduce_with_axis<maximum>(take(i, x), 0) }",
           "kernel k(i: f32[n], x: f32[7]) -> (y: f32[n]) { s = clip(i * 2, 0, 5.9); f = floor(s); j = tcast<i32>(f)  y = take(j, x) + (s - f) * (take(j + 1, x) - take(j, x)) }",
           "kernel k(i: i8[n], x: f32[7]) -> (y: f32[n]) { y = take(tcast<i32>(i), x) }",
+          "kernel k(i: i32[n], x: f32[16]) -> (y: f32[n]) { y = take(i, x) * tcast<f32>(i) }",
+          "kernel k(i: i32[n], x: f32[33]) -> (y: f32[n]) { y = take(i * 2 + 10, x) }",
+          "kernel k(i: i32[n], x: f32[64]) -> (y: f32[n]) { y = take(i * 3 + 40, x) - take(i, x) }",
+          "kernel k(i: i32[n], x: f32[65]) -> (y: f32[n]) { y = take(i * 4 + 40, x) }",
+          "kernel k(i: i64[n], x: f64[20]) -> (y: f64[n]) { y = take(i * 2, x) }",
+          "kernel k(i: i32[n], x: i32[12]) -> (y: i32[n]) { y = take(i, x) + i }",
+          "kernel k(i: i32[n], x: f64[30]) -> (y: f64[n]) { y = take(i * 2 + 15, x) }",
       }) {
     SCOPED_TRACE(text);
     std::string lines(text);

@@ -43,6 +43,7 @@ std::string CpuEmitter::Run() {
   DeclareNumbers();
   DeclareRanges();
   DeclareUniforms();
+  DeclareTables();
   DeclareRowsTogether();
   if (KeepsColumns()) DeclareColumnBuffers();
   DeclareAhead();

@@ -266,6 +266,26 @@ UMBRA_INLINE V permuted_lanes(V a, Bits<V> from) {
 #endif
 
 #if defined(__AVX2__)
+// A table of `count` elements that registers hold.
+template <int count, typename V, int registers>
+UMBRA_INLINE void load_table(const Elem<V>* from, V (&table)[registers]) {
+  for (int k = 0; k < registers; ++k)
+    table[k] =
+        load_head<V>(from + k * kWidth<V>, count - k * kWidth<V> < kWidth<V> ? count - k * kWidth<V> : kWidth<V>);
+}
+#endif
+
+#if defined(__AVX2__)
+// Elements of such a table at these places, which are within it.
+template <typename V, int registers>
+UMBRA_INLINE V look_up(const V (&table)[registers], Bits<V> places) {
+  V found = permuted_lanes(table[0], places);
+  for (int k = 1; k < registers; ++k) found = select(places >= k * kWidth<V>, permuted_lanes(table[k], places), found);
+  return found;
+}
+#endif
+
+#if defined(__AVX2__)
 // Writes a row, or rows that follow each other, past the caches from front to back, by packets that begin anywhere:
 // what fills a register is put together there. The first row begins with a line, or `anywhere`: of its first line only
 // what is its own is written, and nothing where what came before has written it.
