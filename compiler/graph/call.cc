@@ -90,6 +90,8 @@ constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
     {"cumprod", "scan<product>(x, axis)"},
     {"cummax", "scan<maximum>(x, axis)"},
     {"cummin", "scan<minimum>(x, axis)"},
+    {"softmax",
+     "e / broadcast<0>(reduce_with_axis<sum>(e, 1)), of e = exp(x - broadcast<0>(reduce_with_axis<maximum>(x, 1)))"},
     {"norm", "sqrt(reduce_with_axis<sum>(x * x, axis))"},
     {"matmul", "dot(a, b), or batch_dot(a, b)"},
     {"einsum", "dot(a, b), batch_dot(a, b), or a sum of broadcasts"},

@@ -239,6 +239,7 @@ std::string_view Name(Why why) {
                                                 "gathered along memory, and read across it",
                                                 "the kernel that reads it would become too large",
                                                 "reduced over other axes than the kernel that reads it",
+                                                "scanned along another axis than its reader goes, or read lane by lane",
                                                 "dearer to compute again than to keep",
                                                 "cheaper than to write and to read it"};
   return kNames[static_cast<int>(why)];
@@ -249,6 +250,7 @@ std::string_view Name(Apart why) {
       "BLAS computes one of them, unless a kernel does both",
       "their loops differ",
       "one has a function of each row of the other, which takes packets of rows",
+      "one computes lanes of packets one by one of what the other scans",
       "one reads other points of the other's result than it is at",
       "together they would be too large",
       "a step between them needs the one and is needed by the other"};

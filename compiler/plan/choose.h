@@ -26,6 +26,7 @@ enum class Why {
   kAcross,  ///< it gathers along memory, and is read across it
   kBudget,  ///< the kernel that reads it would become too large
   kReduction,  ///< it is reduced over other axes than the kernel that reads it
+  kScan,  ///< it is scanned along another axis than its reader goes, or read lane by lane
   kRepeated,  ///< computing it again and again costs more than keeping it
   kCheap,  ///< computing it where it is read costs less
 };
@@ -36,6 +37,7 @@ enum class Apart {
   kBlas,  ///< one is a product of matrices
   kDomain,  ///< their loops differ
   kPackets,  ///< one has a function for each row of the other, which a kernel of its own has packets of
+  kLanes,  ///< one computes lanes one by one of what the other scans
   kOtherPoints,  ///< one reads the other's result at other points than it is at
   kBudget,  ///< together they would be too large
   kBetween,  ///< a third needs the one and is needed by the other

@@ -95,8 +95,7 @@ std::optional<AxisMap> ReducedOperandMap(const Graph& graph, const Node& node, c
 
 namespace {
 
-// By node: is it computed lane by lane, as positions and what chooses by them are? None of a graph without scans, whose
-// elements come one after the other.
+// Fusion::in_lanes
 std::vector<bool> FindInLanes(const Graph& graph) {
   const auto scans = [](const Node& node) { return node.kind == Kind::kScan; };
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), scans)) return {};
@@ -111,6 +110,12 @@ std::vector<bool> FindInLanes(const Graph& graph) {
                        (whole && std::any_of(node.inputs.begin(), node.inputs.end(), counts)));
   }
   return in_lanes;
+}
+
+// Are lanes of what the node reads computed one by one?
+bool TakesLanes(const Node& node, int id, const std::vector<bool>& in_lanes) {
+  return node.kind == Kind::kGather ||
+         (node.kind == Kind::kMap && !in_lanes.empty() && in_lanes[static_cast<std::size_t>(id)]);
 }
 
 // Finds the domain of one root; a reduction or a scan on the way that does not fit is reported.
@@ -236,11 +241,10 @@ class DomainFinder {
       if (!operand_map) return id;
       return FindMisfit(node.inputs[0], *operand_map, domain, in_lanes);
     }
-    const bool lanes = node.kind == Kind::kMap && !in_lanes_.empty() && in_lanes_[static_cast<std::size_t>(id)];
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       if (IsGathered(node, k)) continue;
       const int found = FindMisfit(node.inputs[k], OperandMap(graph_, node, k, map), domain,
-                                   in_lanes || lanes || node.kind == Kind::kGather);
+                                   in_lanes || TakesLanes(node, id, in_lanes_));
       if (found >= 0) return found;
     }
     return -1;
@@ -271,7 +275,6 @@ namespace {
 
 // A unit for each root; a reduction that fits no other's domain becomes a root of its own.
 void FormUnits(const Graph& graph, Fusion* fusion) {
-  const std::vector<bool> in_lanes = FindInLanes(graph);
   bool stable = false;
   while (!stable) {
     stable = true;
@@ -286,7 +289,7 @@ void FormUnits(const Graph& graph, Fusion* fusion) {
         continue;
       }
       int conflict = -1;
-      auto unit = DomainFinder(graph, fusion->roots, in_lanes, root).Find(&conflict);
+      auto unit = DomainFinder(graph, fusion->roots, fusion->in_lanes, root).Find(&conflict);
       if (!unit) {
         Ensure(conflict != root, "a reduction or a scan does not fit its own domain");
         fusion->roots.insert(conflict);
@@ -313,14 +316,36 @@ void Note(const Graph& graph, Why why, Fusion* fusion) {
   for (int root : fusion->roots) {
     if (fusion->views.Has(root) || graph.node(root).kind == Kind::kInput) continue;
     const auto [choice, fresh] = fusion->choices.try_emplace(root);
-    if (fresh || choice->second.why == Why::kCheap) choice->second = {root, why, 1, {}, {}};
+    const bool scan = why == Why::kReduction && graph.node(root).kind == Kind::kScan;
+    if (fresh || choice->second.why == Why::kCheap) choice->second = {root, scan ? Why::kScan : why, 1, {}, {}};
   }
 }
 
 }  // namespace
 
+bool ScansInLanes(const Graph& graph, const Fusion& fusion, const Unit& unit) {
+  if (fusion.in_lanes.empty()) return false;
+  std::set<std::pair<int, bool>> seen;
+  std::vector<std::pair<int, bool>> open;
+  const auto is_own = [&](int id) {
+    return std::any_of(unit.roots.begin(), unit.roots.end(), [id](const Root& root) { return root.node == id; });
+  };
+  for (const Root& root : unit.roots) open.emplace_back(root.node, false);
+  while (!open.empty()) {
+    const auto [id, lanes] = open.back();
+    const Node& node = graph.node(id);
+    open.pop_back();
+    if (!seen.insert({id, lanes}).second || (fusion.roots.count(id) > 0 && !is_own(id))) continue;
+    if (node.kind == Kind::kScan && lanes) return true;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (!IsGathered(node, k)) open.emplace_back(node.inputs[k], lanes || TakesLanes(node, id, fusion.in_lanes));
+  }
+  return false;
+}
+
 Fusion Fuse(const Graph& graph, bool on_gpu) {
   Fusion fusion;
+  fusion.in_lanes = FindInLanes(graph);
   if (!on_gpu) fusion.views = FindViews(graph);
   const std::vector<bool> live = graph::LiveNodes(graph);
   const auto add = [&](int id, Why why) {

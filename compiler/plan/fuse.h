@@ -57,7 +57,13 @@ struct Fusion {
   std::vector<Unit> units;  ///< in an order in which they can run
   std::map<int, Choice> choices;  ///< of each value that was weighed
   std::vector<Neighbours> apart;
+  /// By node: is it computed lane by lane, as positions and what chooses by them are? Empty for a graph without scans,
+  /// whose elements come one after the other.
+  std::vector<bool> in_lanes;
 };
+
+/// Would lanes of a packet be computed one by one of what the unit scans?
+bool ScansInLanes(const graph::Graph& graph, const Fusion& fusion, const Unit& unit);
 
 /// Does the node read input `index` at computed positions, so that it has to be in memory?
 bool IsGathered(const graph::Node& node, std::size_t index);

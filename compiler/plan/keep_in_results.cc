@@ -75,9 +75,8 @@ class Keeping {
     const DType type = plan_.buffers[Index(kernel_.signature.operands[Index(operand)].buffer)].dtype;
     std::vector<std::pair<double, int>> dear;
     for (int id = 0; id < static_cast<int>(home_.size()); ++id) {
-      if (home(id) < 0 || home(id) >= phase || value(id).kind != Value::Kind::kMap || value(id).type != type ||
-          !IsKeptUntil(id, phase))
-        continue;
+      const bool computed = value(id).kind == Value::Kind::kMap || value(id).kind == Value::Kind::kScanned;
+      if (home(id) < 0 || home(id) >= phase || !computed || value(id).type != type || !IsKeptUntil(id, phase)) continue;
       if (const double cost = CostFromMemory(kernel_, id); cost >= kKeptCost) dear.emplace_back(-cost, id);
     }
     std::sort(dear.begin(), dear.end());

@@ -232,6 +232,7 @@ class Merger {
     for (const auto& [node, map] : Leaves(graph_, fusion_, reader))
       for (const Root& root : written)
         if (root.node == node && root.map != map && graph_.node(node).kind != Kind::kInput) return Apart::kOtherPoints;
+    if (ScansInLanes(graph_, fusion_, merged)) return Apart::kLanes;
     int work = 0;
     const std::size_t operands = Leaves(graph_, fusion_, merged, Sources::kNot, &work).size() + merged.roots.size();
     if (work > kMaxWork || operands > kMaxOperands) return Apart::kBudget;

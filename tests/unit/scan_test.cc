@@ -172,16 +172,61 @@ TEST(Scan, AsPositions) {
     for (index_t k = 0; k <= at; ++k) count += x.At({k}) > 0 ? 1 : 0;
     return std::max<index_t>(count, 0);
   };
+  ExpectEach(Kernel("n", "n", "  y = take(scan<sum>(tcast<i64>(tcast<i32>(x > 0)), 0) - 1, x) * 2"), {90}, {90},
+             [&](const Tensor& x, const Index& at) { return 2 * x.At({place(x, at[0])}); });
+  ExpectEach(Kernel("n", "n", "  y = scan<sum>(tcast<i32>(x > 0), 0) > steps<i32>(extent<0>(x), 1) ? x : -x"), {90},
+             {90}, [&](const Tensor& x, const Index& at) {
+               index_t count = 0;
+               for (index_t k = 0; k <= at[0]; ++k) count += x.At({k}) > 0 ? 1 : 0;
+               return count > at[0] ? x.At(at) : -x.At(at);
+             });
+}
+
+// What joins tensors chooses by positions, and is computed lane by lane where it is whole numbers.
+TEST(Scan, BesideWhatIsJoined) {
+  for (const int axis : {0, 1}) {
+    const std::string along = std::to_string(axis);
+    ExpectEach(Kernel("6, 50", "6, 50",
+                      "  i = tcast<i64>(x * 4)\n"
+                      "  y = tcast<f32>(scan<sum>(i, " +
+                          along + ") + concat(slice(i, 1, 20, 50), slice(i, 1, 0, 20), 1))"),
+               {6, 50}, {6, 50}, [axis](const Tensor& x, const Index& at) {
+                 const auto whole = [](const Tensor& t, const Index& i) { return std::trunc(t.At(i) * 4); };
+                 return Scanned("sum", x, at, axis, whole) + whole(x, {at[0], (at[1] + 20) % 50});
+               });
+  }
   ExpectEach(
-      Kernel("n", "n", "  y = take(scan<sum>(tcast<i64>(tcast<i32>(x > 0)), 0) - 1, x) * 2"), {90}, {90},
-      [&](const Tensor& x, const Index& at) { return 2 * x.At({place(x, at[0])}); });
-  ExpectEach(
-      Kernel("n", "n", "  y = scan<sum>(tcast<i32>(x > 0), 0) > steps<i32>(extent<0>(x), 1) ? x : -x"), {90}, {90},
-      [&](const Tensor& x, const Index& at) {
-        index_t count = 0;
-        for (index_t k = 0; k <= at[0]; ++k) count += x.At({k}) > 0 ? 1 : 0;
-        return count > at[0] ? x.At(at) : -x.At(at);
+      Kernel(
+          "5, 18", "5, 18",
+          "  a = slice(x, 1, 2, 18)\n"
+          "  y = concat(slice(x, 1, 0, 2), (scan<sum>(a, 1) > 3 ? concat(slice(a, 0, 0, 2), slice(a, 0, 2, 5), 0) : 1), 1)"),
+      {5, 18}, {5, 18}, [](const Tensor& x, const Index& at) {
+        double sum = 0;
+        for (index_t k = 2; k <= at[1]; ++k) sum += x.At({at[0], k});
+        return at[1] < 2 || sum > 3 ? x.At(at) : 1;
       });
+}
+
+// Rows of as few elements as columns are long lie across packets of them.
+TEST(Scan, AcrossLongRows) {
+  constexpr index_t n = 70000;
+  const auto graph =
+      graph::ParseText(Kernel("3, " + std::to_string(n), std::to_string(n) + ", 3", "  y = scan<maximum>(x.T, 0)"))[0];
+  std::mt19937 random(5);
+  const Tensor x(DType::kFloat32, {3, n}, 0, &random);
+  const Tensor y(DType::kFloat32, {n, 3}, 0, nullptr);
+  for (const std::string& target : HostTargets()) {
+    CompileOptions options;
+    options.target = target;
+    Compile(graph, options)({{x.ref}, {y.ref}, {}});
+    for (index_t row = 0; row < 3; ++row) {
+      double most = -INFINITY;
+      for (index_t k = 0; k < n; ++k) {
+        most = std::max(most, x.At({row, k}));
+        ASSERT_EQ(y.At({k, row}), most) << target << ", row " << row << ", element " << k;
+      }
+    }
+  }
 }
 
 TEST(Scan, FromTheEnd) {
@@ -231,9 +276,7 @@ TEST(Scan, Extremes) {
     for (std::size_t k = 0; k < x.size(); ++k) {
       most = std::max(most, x[k]);
       EXPECT_EQ(std::isnan(y[k]), k >= 20) << target << ", element " << k;
-      if (k < 20) {
-        EXPECT_EQ(y[k], most);
-      }
+      if (k < 20) { EXPECT_EQ(y[k], most); }
       EXPECT_EQ(s[k], static_cast<std::int32_t>((k + 1) << 30)) << target << ", element " << k;
     }
   }
@@ -292,9 +335,7 @@ TEST(Scan, ThreadsGiveTheSameBits) {
 std::string MessageOf(const std::string& text) {
   try {
     graph::ParseText(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "";
 }
 

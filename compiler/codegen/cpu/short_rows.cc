@@ -22,7 +22,9 @@ bool ColumnEmitter::HasShortRows() const {
   if (!signature_.goes_along_columns() || Splits() || (options_.variant.strided && RowsAreOne()) ||
       options_.spelling != Spelling::kPackets || width_ == 1)
     return false;
-  if (kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis())) return false;
+  if (kernel_.rank() == signature_.row_axes || !IsBaked(ElementAxis()) ||
+      ElementsAlong({ElementAxis()}) > plan::kLongestOfSeveral)
+    return false;
   // Of several inner axes one reduction's operands are loaded along the last one.
   if (kernel_.rank() - signature_.row_axes > 1 && !RowsAreOne() &&
       (kernel_.phases.size() != 1 || !kernel_.phases[0].stores.empty() || ElementsOfShortRow() < 2 ||

@@ -43,12 +43,13 @@ KeptRows RowsKept(const plan::Plan& plan, const plan::Kernel& kernel, bool with_
       kept.of_operand[operand] = add(plan.buffers[static_cast<std::size_t>(access.buffer)].dtype);
       last_read[kept.of_operand[operand]] = phases.last;
     }
+  const bool scans = plan::HasScans(kernel);  // then other threads' elements are read, too
   kept.of_row_buffer.resize(kernel.signature.row_buffers.size());
   for (int p = 0; p < static_cast<int>(kernel.phases.size()); ++p)
     for (const plan::Stage& stage : kernel.phases[static_cast<std::size_t>(p)].stages) {
       const DType type = kernel.signature.row_buffers[static_cast<std::size_t>(stage.row_buffer)];
       const auto free = std::find_if(last_read.begin(), last_read.end(), [&](const auto& array) {
-        return array.second <= p && kept.types[static_cast<std::size_t>(array.first)] == type;
+        return array.second < p + (scans ? 0 : 1) && kept.types[static_cast<std::size_t>(array.first)] == type;
       });
       kept.of_row_buffer[static_cast<std::size_t>(stage.row_buffer)] =
           free == last_read.end() ? add(type) : free->first;

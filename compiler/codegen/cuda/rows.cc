@@ -1,6 +1,7 @@
 // Reductions along the vector axis. The threads of a warp or of a block go through a row side by side, phase by phase;
 // what they accumulate is joined by shuffles, and through shared memory between warps. Each thread meets the same
-// elements in every phase, so that what is kept of the row, inputs among it, which are fetched first, needs no barrier.
+// elements in every phase, so that what is kept of the row, inputs among it, which are fetched first, needs no barrier,
+// but where rows are scanned, whose last element threads beyond the end read as well.
 // Where rows are few and long, several blocks work on one, and a second kernel joins what they found.
 #include <algorithm>
 
@@ -120,8 +121,13 @@ class RowsEmitter : private CudaEmitter {
     awaits_ = false;
     for (const auto& reduction : phase.reductions) DeclarePart(reduction, lanes_);
     DeclareCarries(phase, &names_);
-    if (plan::ScansOf(kernel_, phase).empty()) Loop(phase);
-    else ScanLoop(phase);
+    if (plan::ScansOf(kernel_, phase).empty()) {
+      Loop(phase);
+    } else {
+      if (!inputs_.empty())
+        out_.Line("{};", IsWarp() ? "__syncwarp()" : "__syncthreads()");  // for those beyond the end
+      ScanLoop(phase);
+    }
     for (const auto& reduction : phase.reductions)
       DeclareResult(reduction, fmt::format("{}<{}>({})", IsWarp() ? "warp_all" : "block_all", PartJoiner(reduction),
                                            PartOf(reduction, lanes_)));
