@@ -8,6 +8,7 @@
 #include "compiler/plan/positions.h"
 #include "compiler/plan/short_rows.h"
 #include "compiler/transform/gather_reads.h"
+#include "runtime/rows_together.h"
 
 namespace umbra::plan {
 
@@ -135,7 +136,7 @@ bool ElementRows::FillsPackets(int across) const {
 
 // Does a launch make the axis and the one before it one?
 bool ElementRows::IsLengthened(int axis) const {
-  return !signature_.positional && !HasOneIndex(axis) && IsOneWithNext(kernel_, axis - 1);
+  return !signature_.positional && !HasOneIndex(axis) && runtime::IsOneWithNext(signature_, axis - 1);
 }
 
 bool ElementRows::HasOneIndex(int axis) const {
@@ -146,7 +147,7 @@ bool ElementRows::HasOneIndex(int axis) const {
 // along, and what makes rows of these longer that stay short. None where that is nothing, or cannot be.
 std::set<int> ElementRows::InnerFor(int across) const {
   std::set<int> inner;
-  if (IsOneWithNext(kernel_, across) && !HasOneIndex(across + 1)) return inner;
+  if (runtime::IsOneWithNext(signature_, across) && !HasOneIndex(across + 1)) return inner;
   for (int axis = across + 1; axis < kernel_.rank(); ++axis) inner.insert(axis);
   bool has_rows = false;
   for (const Access& access : signature_.operands) {
@@ -166,8 +167,8 @@ std::set<int> ElementRows::InnerFor(int across) const {
   }
   // Axes that a launch makes one are one long one.
   for (const int axis : inner)
-    if (!HasOneIndex(axis) && ((IsOneWithNext(kernel_, axis - 1) && inner.count(axis - 1) == 0) ||
-                               (IsOneWithNext(kernel_, axis) && inner.count(axis + 1) == 0)))
+    if (!HasOneIndex(axis) && ((runtime::IsOneWithNext(signature_, axis - 1) && inner.count(axis - 1) == 0) ||
+                               (runtime::IsOneWithNext(signature_, axis) && inner.count(axis + 1) == 0)))
       return {};
   return has_rows && !(keeps_first_axis_ && inner.count(0) > 0) ? inner : std::set<int>();
 }
@@ -273,7 +274,9 @@ bool ElementRows::LiesAlong(const Value& gather, int across) const {
     if (beside[static_cast<std::size_t>(gather.args[before])]) return false;
   const int place = gather.args[d];
   if (!beside[static_cast<std::size_t>(place)] || (d + 1 == rank && FollowsFrom(place, across, true))) return true;
-  return apart * std::abs(StepAlong(place, across).value_or(kFarApart)) < kFarApart || Repeats(place, across);
+  if (FollowsFromMemory(kernel_)[static_cast<std::size_t>(place)]) return false;
+  const std::int64_t step = StepAlong(kernel_, place, across).value_or(kFarApart);
+  return (std::abs(step) < kFarApart && apart * std::abs(step) < kFarApart) || Repeats(place, across);
 }
 
 // Does memory tell which row the gather takes its elements from, and the last axis `axis` alone which ones of it?
@@ -285,24 +288,6 @@ bool ElementRows::IsOfRowsByIndex(const Value& gather, int axis) const {
   const std::vector<bool> data = FollowsFromMemory(kernel_);
   return FollowsFrom(*last, axis, false) &&
          std::any_of(gather.args.begin(), last, [&](int place) { return data[static_cast<std::size_t>(place)]; });
-}
-
-// By how much the position grows along the axis, if it is made of indices and numbers.
-std::optional<std::int64_t> ElementRows::StepAlong(int id, int axis, int depth) const {
-  const Value& v = value(id);
-  if (v.kind == Value::Kind::kIndex) return v.index == axis ? 1 : 0;
-  if (v.kind == Value::Kind::kConstant || v.kind == Value::Kind::kNumber) return 0;
-  if (v.kind != Value::Kind::kMap || depth == 0) return std::nullopt;
-  if (v.op == graph::Op::mul) {
-    for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
-      if (const Value& by = value(v.args[k]); by.kind == Value::Kind::kConstant && std::abs(by.constant) < kFarApart)
-        if (const auto step = StepAlong(v.args[1 - k], axis, depth - 1))
-          return *step * static_cast<std::int64_t>(by.constant);
-    return std::nullopt;
-  }
-  if (v.op != graph::Op::plus && v.op != graph::Op::minus) return std::nullopt;
-  const auto a = StepAlong(v.args[0], axis, depth - 1), b = StepAlong(v.args[1], axis, depth - 1);
-  return a && b ? std::optional(v.op == graph::Op::plus ? *a + *b : *a - *b) : std::nullopt;
 }
 
 // Is it the position along the axis divided by a number?

@@ -55,7 +55,6 @@ class ElementRows {
   bool WastesPackets(int axis) const;
   bool LiesAlong(const Value& gather, int across) const;
   bool IsOfRowsByIndex(const Value& gather, int axis) const;
-  std::optional<std::int64_t> StepAlong(int id, int axis, int depth = 8) const;
   bool Repeats(int id, int axis) const;
   bool FollowsFrom(int id, int axis, bool evenly) const;
   bool FollowsFrom(int id, int axis, bool evenly, std::set<int>* seen) const;

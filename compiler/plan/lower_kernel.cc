@@ -6,6 +6,7 @@
 
 #include "compiler/plan/guards.h"
 #include "compiler/plan/moments.h"
+#include "compiler/plan/positions.h"
 #include "compiler/plan/short_rows.h"
 #include "umbra/error.h"
 
@@ -122,16 +123,8 @@ class KernelLowering {
       if (v.kind != Value::Kind::kGather || v.args.size() == (v.guarded ? 1 : 0)) return false;
       const auto last = v.args.end() - (v.guarded ? 2 : 1);
       return std::any_of(v.args.begin(), last, [&](int place) { return moves[static_cast<std::size_t>(place)]; }) ||
-             (moves[static_cast<std::size_t>(*last)] && StepAlong(*last, axis, moves) != 1);
+             (moves[static_cast<std::size_t>(*last)] && StepAlong(kernel_, *last, axis) != 1);
     });
-  }
-  // By how much a sum of indices grows along the axis; 0 of anything else.
-  int StepAlong(int id, int axis, const std::vector<bool>& moves) const {
-    const Value& v = value(id);
-    if (v.kind == Value::Kind::kIndex) return v.index == axis ? 1 : 0;
-    if (v.kind != Value::Kind::kMap || (v.op != graph::Op::plus && v.op != graph::Op::minus)) return 0;
-    const auto moved = [&](int arg) { return moves[static_cast<std::size_t>(arg)] ? StepAlong(arg, axis, moves) : 0; };
-    return moved(v.args[0]) + (v.op == graph::Op::plus ? 1 : -1) * moved(v.args[1]);
   }
 
   // Are indices of the axis, which are few, told from each other by their position alone, as the sums of groups are?

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -316,6 +317,35 @@ bool IsOfPositions(const Kernel& kernel, int id) {
     open.insert(open.end(), v.args.begin(), v.args.end());
   }
   return true;
+}
+
+std::optional<std::int64_t> StepAlong(const Kernel& kernel, int id, int axis) {
+  constexpr int kDeepest = 8;
+  const std::vector<bool> moves = MovesAlong(kernel, axis);
+  const std::function<std::optional<std::int64_t>(int, int)> step = [&](int of,
+                                                                        int depth) -> std::optional<std::int64_t> {
+    const Value& v = kernel.values[static_cast<std::size_t>(of)];
+    if (!moves[static_cast<std::size_t>(of)]) return 0;
+    if (v.kind == Value::Kind::kIndex) return 1;
+    if (v.kind != Value::Kind::kMap || depth == 0 || v.args.size() != 2) return std::nullopt;
+    const auto a = step(v.args[0], depth - 1), b = step(v.args[1], depth - 1);
+    std::int64_t steps = 0;
+    if (v.op == Op::mul) {
+      for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+        const Value& by = kernel.values[static_cast<std::size_t>(v.args[k])];
+        const auto& other = k == 0 ? b : a;
+        if (other && by.kind == Value::Kind::kConstant && std::abs(by.constant) < 0x1p31 &&
+            !__builtin_mul_overflow(*other, static_cast<std::int64_t>(by.constant), &steps))
+          return steps;
+      }
+      return std::nullopt;
+    }
+    if (!a || !b || (v.op != Op::plus && v.op != Op::minus)) return std::nullopt;
+    const bool wraps =
+        v.op == Op::plus ? __builtin_add_overflow(*a, *b, &steps) : __builtin_sub_overflow(*a, *b, &steps);
+    return wraps ? std::nullopt : std::optional(steps);
+  };
+  return step(id, kDeepest);
 }
 
 void FindPositions(Plan* plan) {

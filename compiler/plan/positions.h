@@ -3,6 +3,8 @@
 #ifndef UMBRA_COMPILER_PLAN_POSITIONS_H_
 #define UMBRA_COMPILER_PLAN_POSITIONS_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/plan/plan.h"
@@ -15,6 +17,10 @@ void FindPositions(Plan* plan);
 
 /// Is the value made of indices, extents and constants alone? Such positions are far from the ends of i64.
 bool IsOfPositions(const Kernel& kernel, int id);
+
+/// By how much the position grows with each index of the axis: 0 of one that does not move along it, nothing of one
+/// that is made otherwise than by sums, differences and products with numbers.
+std::optional<std::int64_t> StepAlong(const Kernel& kernel, int id, int axis);
 
 /// Which of them are i32.
 enum class Narrowed {

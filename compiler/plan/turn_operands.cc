@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "compiler/plan/positions.h"
 #include "compiler/plan/short_rows.h"
 
 namespace umbra::plan {
@@ -47,42 +49,86 @@ class Turner {
     const runtime::KernelSignature& signature = kernel->signature;
     const bool guarded =
         std::any_of(kernel->phases.begin(), kernel->phases.end(), [](const Phase& phase) { return phase.guard >= 0; });
-    if (signature.elementwise || guarded || kernel->rank() != signature.row_axes + 1 || SharesRows(*kernel)) return;
+    if (signature.elementwise || guarded || SharesRows(*kernel)) return;
     std::vector<int> turned_loads;
     for (std::size_t operand = 0; operand < signature.operands.size(); ++operand) {
       Access& access = kernel->signature.operands[operand];
-      if (!LiesAcross(*kernel, access) || !IsThereBefore(group, access.buffer)) continue;
-      turned_loads.push_back(static_cast<int>(operand));
-      const auto across = static_cast<std::size_t>(access.dim_of_axis[static_cast<std::size_t>(signature.vector_axis)]);
+      const auto across =
+          access.gathered ? GatheredAcross(*kernel, static_cast<int>(operand)) : LiesAcross(*kernel, access);
+      if (!across || !IsThereBefore(group, access.buffer)) continue;
+      if (!access.gathered) turned_loads.push_back(static_cast<int>(operand));
       std::vector<int> dims(plan_.buffers[static_cast<std::size_t>(access.buffer)]
                                 .shape.size());  // of the operand, by dimension of what is turned
       std::iota(dims.begin(), dims.end(), 0);
-      std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(across),
-                  dims.begin() + static_cast<std::ptrdiff_t>(across) + 1, dims.end());
+      std::rotate(dims.begin() + *across, dims.begin() + *across + 1, dims.end());
       access.buffer = Turned(access.buffer, dims, steps);
       for (int& dim : access.dim_of_axis)
         if (dim >= 0) dim = static_cast<int>(std::find(dims.begin(), dims.end(), dim) - dims.begin());
+      for (Value& v : kernel->values)
+        if (v.kind == Value::Kind::kGather && v.index == static_cast<int>(operand))
+          std::rotate(v.args.begin() + *across, v.args.begin() + *across + 1,
+                      v.args.begin() + static_cast<std::ptrdiff_t>(dims.size()));
     }
     for (std::vector<int>& loads : kernel->signature.in_place)  // what is turned lies otherwise than results do
       for (const int turned : turned_loads) loads.erase(std::remove(loads.begin(), loads.end(), turned), loads.end());
     kernel->summary = Summarize(plan_, *kernel);
   }
 
-  // Are elements side by side along another axis than packets, for rows that are not short?
-  bool LiesAcross(const Kernel& kernel, const Access& access) const {
+  // The dimension along which packets go, if elements are side by side along another one, for rows that are not short.
+  std::optional<int> LiesAcross(const Kernel& kernel, const Access& access) const {
     const runtime::KernelSignature& signature = kernel.signature;
-    if (access.store || access.gathered) return false;
+    if (access.store || kernel.rank() != signature.row_axes + 1) return std::nullopt;
     const int last = access.LastDim();
     const auto vector = static_cast<std::size_t>(signature.vector_axis);
     const auto along = std::find(access.dim_of_axis.begin(), access.dim_of_axis.end(), last);
-    if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end())
-      return false;
-    const auto is_long = [&](std::size_t axis) {
-      const runtime::Extent& extent = signature.axes[axis];
-      const bool in_row = axis >= static_cast<std::size_t>(signature.row_axes);
-      return !extent.is_static() || (extent.value >= kLeastExtent && !(in_row && IsShortRow(kernel, extent.value)));
-    };
-    return is_long(vector) && is_long(static_cast<std::size_t>(along - access.dim_of_axis.begin()));
+    if (access.dim_of_axis[vector] < 0 || access.dim_of_axis[vector] == last || along == access.dim_of_axis.end() ||
+        !IsLong(kernel, vector) || !IsLong(kernel, static_cast<std::size_t>(along - access.dim_of_axis.begin())))
+      return std::nullopt;
+    return access.dim_of_axis[vector];
+  }
+
+  // The same of what is gathered, at positions that indices alone tell: most of the operand, as for less it would not
+  // pay to turn all of it.
+  std::optional<int> GatheredAcross(const Kernel& kernel, int operand) const {
+    const runtime::KernelSignature& signature = kernel.signature;
+    const auto vector = static_cast<std::size_t>(signature.vector_axis);
+    const std::vector<runtime::Extent>& shape =
+        plan_.buffers[static_cast<std::size_t>(signature.operands[static_cast<std::size_t>(operand)].buffer)].shape;
+    const int last = static_cast<int>(shape.size()) - 1;
+    const std::vector<bool> moves = MovesAlong(kernel, signature.vector_axis), data = FollowsFromMemory(kernel);
+    std::optional<int> across;
+    if (last < 1 || !IsLong(kernel, vector) || signature.goes_across_batch()) return std::nullopt;
+    for (const Value& v : kernel.values) {
+      if (v.kind != Value::Kind::kGather || v.index != operand) continue;
+      int dim = -1;
+      for (int d = 0; d <= last; ++d) {
+        const auto position = static_cast<std::size_t>(v.args[static_cast<std::size_t>(d)]);
+        if (data[position] || (moves[position] && dim >= 0)) return std::nullopt;
+        if (moves[position]) dim = d;
+      }
+      if (dim < 0 || dim == last || (across && dim != *across)) return std::nullopt;
+      if (StepAlong(kernel, v.args[static_cast<std::size_t>(dim)], signature.vector_axis) != 1) return std::nullopt;
+      bool along = false;  // another axis, those of memory
+      for (int axis = 0; axis < kernel.rank(); ++axis)
+        along = along || (axis != signature.vector_axis && IsLong(kernel, static_cast<std::size_t>(axis)) &&
+                          StepAlong(kernel, v.args[static_cast<std::size_t>(last)], axis) == 1);
+      if (!along) return std::nullopt;
+      across = dim;
+    }
+    return across && 2 * ElementsOf(signature.axes) >= ElementsOf(shape) ? across : std::nullopt;
+  }
+
+  static bool IsLong(const Kernel& kernel, std::size_t axis) {
+    const runtime::Extent& extent = kernel.signature.axes[axis];
+    const bool in_row = axis >= static_cast<std::size_t>(kernel.signature.row_axes);
+    return !extent.is_static() || (extent.value >= kLeastExtent && !(in_row && IsShortRow(kernel, extent.value)));
+  }
+
+  static double ElementsOf(const std::vector<runtime::Extent>& shape) {
+    double elements = 1;
+    for (const runtime::Extent& extent : shape)
+      elements *= extent.is_static() ? static_cast<double>(extent.value) : graph::kAssumedExtent;
+    return elements;
   }
 
   // Is all of the buffer in memory before the group begins?

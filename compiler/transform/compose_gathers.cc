@@ -91,7 +91,11 @@ class Composer {
     const Node& node = result_.node(id);
     if (node.kind == Kind::kCast) return IsJoin(node.inputs[0]);
     if (node.kind == Kind::kBroadcast) return result_.node(node.inputs[0]).kind == Kind::kConstant;
-    if (node.kind == Kind::kMap && node.op == Op::select) return IsJoin(node.inputs[1]) && IsJoin(node.inputs[2]);
+    if (node.kind == Kind::kMap && node.op == Op::select) {
+      const int condition = node.inputs[0];
+      const bool can_move = result_.node(condition).kind == Kind::kInput || CostOf(condition);
+      return can_move && IsJoin(node.inputs[1]) && IsJoin(node.inputs[2]);
+    }
     return node.kind == Kind::kConstant || (node.kind == Kind::kGather && node.guarded);
   }
 
@@ -153,7 +157,7 @@ class Composer {
       value = GatherAt(inputs[0], positions, guard, from.guarded ? from.constant : gather.constant);
     } else {
       value = ValueAt(inputs[0], positions, guard);
-      if (guard >= 0) {
+      if (guard >= 0 && !HasGuard(value, guard, gather.constant)) {
         const int outside = result_.Constant(gather.constant, ComputeType(gather.dtype));
         value = result_.Cast(result_.Map(Op::select, {guard, value, outside}), gather.dtype);
       }
@@ -162,6 +166,12 @@ class Composer {
     return result_.node(value).shape.size() == rank
                ? value
                : result_.Broadcast(value, std::vector<int>(rank, -1), gather.shape);
+  }
+
+  // Is the value a gather with this guard, and that number elsewhere?
+  bool HasGuard(int value, int guard, double outside) const {
+    const Node& node = result_.node(value);
+    return node.kind == Kind::kGather && node.guarded && node.inputs.back() == guard && node.constant == outside;
   }
 
   // The gather `id` at other positions, with `outside` where the guard or its own fails.

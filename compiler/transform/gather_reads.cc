@@ -154,9 +154,37 @@ bool GatherReads::IsBetterTurned(const Node& gather) {
   for (const int dim : InnermostDims(gather.inputs[0])) {
     if (dim + 1 == static_cast<int>(rank)) continue;
     const auto axes = EvenAxes(gather.inputs[static_cast<std::size_t>(dim) + 1]);
-    if (!axes || axes->count(static_cast<int>(gather.shape.size()) - 1) == 0) return true;
+    if (axes && axes->count(static_cast<int>(gather.shape.size()) - 1) > 0) continue;
+    if (!GoesInRuns(gather.inputs[static_cast<std::size_t>(dim) + 1], LastLongAxis(gather.shape))) return true;
   }
   return false;
+}
+
+// The last axis, but for those that are known to have a few indices, as windows have.
+int GatherReads::LastLongAxis(const PartialShape& shape) const {
+  int axis = static_cast<int>(shape.size()) - 1;
+  while (axis > 0 && FewOf(shape, static_cast<std::size_t>(axis))) --axis;
+  return axis;
+}
+
+// Does the position grow by one with each index of the axis, but where a quotient by a large number does?
+bool GatherReads::GoesInRuns(int position, int axis) {
+  bool grows = false;
+  for (const auto& [factors, count] : forms_.FormOf(position))
+    for (const int id : factors) {
+      if (id < 0) continue;  // an extent
+      const Node& node = source_.node(id);
+      const auto quotient = forms_.AsQuotient(id);
+      if (quotient && quotient->second >= kLongRow) continue;
+      const bool is_index = node.kind == Kind::kIndex && node.axes[0] == axis;
+      const std::set<int> values = MadeOf(id);
+      const bool moves = std::any_of(values.begin(), values.end(), [&](int of) {
+        return source_.node(of).kind == Kind::kIndex && source_.node(of).axes[0] == axis;
+      });
+      if (moves && !(is_index && factors.size() == 1 && count == 1)) return false;
+      grows = grows || is_index;
+    }
+  return grows;
 }
 
 // The dimensions of `source` along which what it is made of lies side by side in memory.

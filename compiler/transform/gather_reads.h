@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/transform/position_forms.h"
 
 namespace umbra::graph {
 
@@ -65,6 +66,8 @@ class GatherReads {
   std::optional<int> UnitAxis(int position) const;
   bool ReadsNoneTwice(const Node& gather) const;
   std::set<int> InnermostDims(int source) const;
+  int LastLongAxis(const PartialShape& shape) const;
+  bool GoesInRuns(int position, int axis);
   bool FollowsFromData(int position) const;
   bool JoinsOthers(int source) const;
   std::set<int> MadeOf(int value) const;
@@ -81,6 +84,7 @@ class GatherReads {
   std::vector<double> reads_;  ///< by value: how often each element would be computed where it is read, on average
   std::vector<int> readers_;  ///< by value: how many read it
   std::map<int, Size> sizes_;  ///< by symbol
+  PositionForms forms_{source_};
 };
 
 }  // namespace umbra::graph

@@ -368,11 +368,14 @@ class Axes {
     if (!HasFewAxes()) parts_ = whole;
   }
 
-  // Where gathers read what is computed along the axis, do their positions take no division for its parts?
+  // Where gathers read what is computed along the axis, do their positions take no division for its parts? An output
+  // that has it in another shape is written where it lies.
   bool AreReadWhole(std::size_t axis, const std::set<index_t>& divisors) {
     for (int id = 0; id < static_cast<int>(graph_.nodes().size()); ++id) {
       const Node& node = graph_.node(id);
-      if (node.kind != Kind::kGather || !IsLive(id) || graph_.node(node.inputs[0]).kind == Kind::kInput) continue;
+      if (node.kind != Kind::kGather || !IsLive(id) || graph_.node(node.inputs[0]).kind == Kind::kInput ||
+          (IsOutput(id) && IsReshape(graph_, node, &forms_)))
+        continue;
       for (std::size_t d = 0; d < graph_.node(node.inputs[0]).shape.size(); ++d) {
         if (Find(At(node.inputs[0], d)) != axis) continue;
         if (!IsQuotientOf(node.inputs[d + 1], PositionForms::Number(*divisors.rbegin()))) return false;

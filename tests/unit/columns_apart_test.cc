@@ -182,5 +182,32 @@ TEST(ColumnsApart, PatchesTogether) {
   }
 }
 
+// Frames that overlap, one row of memory each, or one column, added up to a signal.
+TEST(ColumnsApart, FramesAddedUp) {
+  struct Case {
+    index_t frames, length, step;
+  };
+  for (const Case& c : {Case{37, 64, 16}, Case{40, 96, 32}, Case{90, 40, 20}, Case{5, 33, 7}})
+    for (const bool in_rows : {true, false}) {
+      const index_t all = (c.frames - 1) * c.step + c.length;
+      const Index from = in_rows ? Index{c.frames, c.length} : Index{c.length, c.frames};
+      const std::string text = Kernel(std::to_string(from[0]) + ", " + std::to_string(from[1]), std::to_string(all),
+                                      "  y = reshape(pack_col2patch(" + std::string(in_rows ? "x.T" : "x") +
+                                          ", 1, 1, 1, " + std::to_string(all) + ", 1, " + std::to_string(c.length) +
+                                          ", 1, " + std::to_string(c.step) + ", 1, 1), " + std::to_string(all) + ")");
+      ExpectEach(
+          text, from, {all},
+          [&](const Tensor& x, const Index& at) {
+            double sum = 0;
+            for (index_t frame = 0; frame < c.frames; ++frame) {
+              const index_t k = at[0] - frame * c.step;
+              if (k >= 0 && k < c.length) sum += in_rows ? x.At({frame, k}) : x.At({k, frame});
+            }
+            return sum;
+          },
+          1e-6);
+    }
+}
+
 }  // namespace
 }  // namespace umbra
