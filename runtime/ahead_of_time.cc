@@ -51,7 +51,7 @@ umbra_status Guarded(const Body& body) noexcept {
 constexpr const char* kTargets[] = {"plain", "sse2", "avx2", "avx512"};
 
 void RequireTarget(const std::string& name) {
-  Require(std::find(std::begin(kTargets), std::end(kTargets), name) != std::end(kTargets), "unknown target '", name,
+  Require(std::ranges::find(kTargets, name) != std::end(kTargets), "unknown target '", name,
           "': expected plain, sse2, avx2 or avx512");
   Require(CpuRuns(name), "target ", name, " is not enabled: this CPU lacks the instruction set");
 }
@@ -220,7 +220,7 @@ umbra_status umbra_set_target(const char* name) {
     const std::string wanted = name == nullptr ? "" : name;
     if (!wanted.empty()) RequireTarget(wanted);
     const std::lock_guard lock(g_mutex);
-    g_chosen = wanted.empty() ? nullptr : *std::find(std::begin(kTargets), std::end(kTargets), wanted);
+    g_chosen = wanted.empty() ? nullptr : *std::ranges::find(kTargets, wanted);
     ++g_generation;
   });
 }

@@ -74,7 +74,7 @@ StepUse UseOf(const Program& program, const KernelStep& kernel, int output, int 
     for (std::size_t l = 0; l < signature.operands.size(); ++l) {
       if (!is_read(signature.operands[l])) continue;
       const auto& allowed = signature.in_place[k];
-      use.in_place = use.in_place && std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) != allowed.end();
+      use.in_place = use.in_place && std::ranges::find(allowed, static_cast<int>(l)) != allowed.end();
     }
   }
   return use;

@@ -175,7 +175,7 @@ bool PreparedProgram::MayTakeOver(std::size_t made, std::size_t read, const std:
     const auto& allowed = kernel->signature.in_place[k];
     for (std::size_t l = 0; l < operands.size(); ++l)
       if (!operands[l].store && is_in(l, read) &&
-          (std::find(allowed.begin(), allowed.end(), static_cast<int>(l)) == allowed.end() || !lie_alike(k, l)))
+          (std::ranges::find(allowed, static_cast<int>(l)) == allowed.end() || !lie_alike(k, l)))
         return false;
   }
   return true;

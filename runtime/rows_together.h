@@ -30,11 +30,15 @@ std::size_t BytesAlongRow(const KernelSignature& signature, const Buffers& buffe
 inline int FirstOfShortRow(const KernelSignature& signature, const Access& access, bool several) {
   const auto outer = access.dim_of_axis.begin();
   const auto inner = several ? outer + signature.row_axes : access.dim_of_axis.end() - 1;
-  const auto is_inner = [&](int dim) { return std::find(outer, inner, dim) == inner; };
+  const auto is_inner = [&](int dim) { return std::ranges::find(outer, inner, dim) == inner; };
   int first = access.LastDim() + 1;
   while (first > 0 && is_inner(first - 1)) --first;
   return first;
 }
+
+/// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch
+/// makes them one where it can.
+bool IsOneWithNext(const KernelSignature& signature, int axis);
 
 /// Are rows of several axes short rows (plan::AskForDenseRows)? Operands whose rows are to be dense say so.
 inline bool RowsAreOne(const KernelSignature& signature) {

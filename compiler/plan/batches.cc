@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "compiler/transform/sum_products.h"
+#include "runtime/rows_together.h"
 
 namespace umbra::plan {
 
@@ -77,7 +78,7 @@ class Batch {
   int FirstOfPackets() const {
     const int least = signature_.elementwise || !kernel_.vector_axis_is_inner() ? 0 : signature_.row_axes;
     int axis = signature_.vector_axis;
-    while (axis > least && IsOneWithNext(kernel_, axis - 1)) --axis;
+    while (axis > least && runtime::IsOneWithNext(signature_, axis - 1)) --axis;
     return axis;
   }
 

@@ -60,16 +60,6 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis) {
   return moves;
 }
 
-bool IsOneWithNext(const Kernel& kernel, int axis) {
-  if (axis < 0 || axis + 1 == kernel.rank()) return false;
-  const auto& operands = kernel.signature.operands;
-  return std::all_of(operands.begin(), operands.end(), [axis](const runtime::Access& access) {
-    const int dim = access.dim_of_axis[static_cast<std::size_t>(axis)],
-              next = access.dim_of_axis[static_cast<std::size_t>(axis) + 1];
-    return dim < 0 ? next < 0 : next == dim + 1;
-  });
-}
-
 bool SharesRows(const Kernel& kernel) {
   const runtime::KernelSignature& signature = kernel.signature;
   if (!signature.goes_along_columns() || signature.row_axes < 2 || signature.positional || kernel.phases.size() != 1 ||

@@ -169,10 +169,6 @@ std::vector<bool> MovesAlong(const Kernel& kernel, int axis);
 /// By value: is it made of what the kernel reads?
 std::vector<bool> FollowsFromMemory(const Kernel& kernel);
 
-/// Do the axis and the next one go through dimensions that follow each other, of all operands that they move? A launch
-/// makes them one where it can.
-bool IsOneWithNext(const Kernel& kernel, int axis);
-
 /// Do the rows of a kernel that reduces share what they read, as those of a product of matrices do, so that several of
 /// them are best computed together? Its packets go along the last row axis, its rows along the one before.
 bool SharesRows(const Kernel& kernel);

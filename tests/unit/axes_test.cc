@@ -189,6 +189,17 @@ TEST(Axes, AdaptivePools) {
           std::string("kernel k(x: f32[") + shape + "]) -> (y: f32[?, ?, ?, ?]) {\n  y = " + pool + "\n}", {{}}, 1e-5);
 }
 
+// Blocks of a matrix, whose rows do not follow each other: of fewer elements than partial results, and of more.
+TEST(Axes, RowsOfBlocks) {
+  for (
+      const char* body :
+      {"(x: f32[64, 96]) -> (y: f32[4, 6]) {\n  y = reduce_with_axis<sum>(reduce_with_axis<sum>(reshape(x, 4, 16, 6, 16), 3), 1)\n}",
+       "(x: f32[30, 240]) -> (y: f32[3, 10]) {\n  y = reduce_with_axis<maximum>(reduce_with_axis<maximum>(reshape(x, 3, 10, 10, 24), 3), 1)\n}",
+       "(x: f32[30, 330]) -> (y: f32[3, 5]) {\n  b = reshape(x, 3, 10, 5, 66)\n  y = reduce_with_axis<sum>(reduce_with_axis<sum>(exp(b), 3), 1)\n}",
+       "(x: f64[20, 100]) -> (y: f64[2, 5]) {\n  b = reshape(x, 2, 10, 5, 20)\n  y = reduce_with_axis<mean>(reduce_with_axis<mean>(b * b, 3), 1)\n}"})
+    ExpectAsInterpreted("kernel k" + std::string(body), {{}}, 1e-5);
+}
+
 // Axes that both shapes of a reshape begin or end with are those.
 TEST(Axes, ReshapesThatKeepAxes) {
   for (

@@ -3,6 +3,8 @@
 #include "compiler/codegen/cpu/phases.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -361,8 +363,13 @@ bool PhaseEmitter::IsLight(const Phase& phase) const {
 }
 
 int PhaseEmitter::Partials(const Phase& phase) const {
-  return IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues ? kManyPartials
-                                                                                                     : kPartials;
+  const bool is_little = IsLight(phase) && phase.reductions.size() == 1 && phase.element_values.size() <= kFewValues;
+  const int partials = is_little ? kManyPartials : kPartials;
+  if (!IsBaked(vector_axis_)) return partials;
+  // Those that no element belongs to change nothing.
+  const auto elements = static_cast<std::uint64_t>(
+      std::max<index_t>(signature_.axes[static_cast<std::size_t>(vector_axis_)].value, width_));
+  return static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(elements), static_cast<std::uint64_t>(partials)));
 }
 
 int PhaseEmitter::StepOf(const Phase& phase) const {
