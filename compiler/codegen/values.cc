@@ -485,25 +485,26 @@ void ValueEmitter::DeclareCarries(const Phase& phase, Names* names) {
   for (const int id : plan::ScansOf(kernel_, phase)) {
     const plan::Reduction scan = JoinedBy(kernel_, id);
     const std::string type = speller_->Type(value(id).type), identity = Identity(kernel_, scan);
-    carry_[id] = names->Make(CarryName(scan));
-    if (ScansLanes()) out_.Line("Scan<{}, {}> {}({});", Joiner(scan), type, carry_[id], identity);
-    else out_.Line("{} {} = {};", type, carry_[id], speller_->Fill(value(id).type, identity).text);
+    const std::string name = names->Make(CarryName(scan));
+    if (ScansLanes()) out_.Line("Scan<{}, {}> {}({});", Joiner(scan), type, name, identity);
+    else out_.Line("{} {} = {};", type, name, speller_->Fill(value(id).type, identity).text);
+    carry_[id] = {name};
   }
 }
 
 void ValueEmitter::DeclareScanned(int id, const std::string& lanes, Names* names) {
   const plan::Reduction scan = JoinedBy(kernel_, id);
-  const std::string& carry = carry_.at(id);
+  const Expr& carry = carry_.at(id);
   RemarkPlace(id);
   if (!ScansLanes()) {
-    out_.Line("{} = {};", carry, Join(*speller_, kernel_, scan, {carry}, AsPacket(scan.value)));
-    text_[id] = {carry};
+    out_.Line("{} = {};", carry.text, Join(*speller_, kernel_, scan, carry, AsPacket(scan.value)));
+    text_[id] = carry;
     return;
   }
   const std::string name = names->Make(NameOf(id));
   std::string element = AsPacket(scan.value).text;
   if (!lanes.empty()) element = fmt::format("keep({}, {}, {})", element, lanes, Identity(kernel_, scan));
-  out_.Line("const {} {} = {}.{}({});", speller_->Type(value(id).type), name, carry,
+  out_.Line("const {} {} = {}.{}({});", speller_->Type(value(id).type), name, carry.text,
             side_by_side_ ? "next_group" : "next", element);
   text_[id] = {name};
 }

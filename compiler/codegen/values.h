@@ -221,7 +221,7 @@ class ValueEmitter : protected KernelShape {
   std::set<int> by_number_;  // quotients of packets by such a divisor, or by those of columns
   std::map<int, Expr> text_, packet_text_, divisor_text_;
   std::map<int, std::string> accumulator_;
-  std::map<int, std::string> carry_;  // by scanned value: what the elements before this one have come to
+  std::map<int, Expr> carry_;  // by scanned value: what the elements before this one have come to
   std::vector<std::string> number_names_;
   LaneContext lanes_;
 };

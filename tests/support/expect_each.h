@@ -18,6 +18,11 @@
 
 namespace umbra::drawn {
 
+// The text of such a kernel: `lines` say what y is of x.
+inline std::string Kernel(const std::string& from, const std::string& to, const std::string& lines) {
+  return "kernel k(x: f32[" + from + "]) -> (y: f32[" + to + "]) {\n" + lines + "\n}";
+}
+
 // A kernel of an input `x` and a result `y` on every route, also where rows have gaps. `check` is given each program.
 inline void ExpectEach(const std::string& text, const std::vector<index_t>& from, const std::vector<index_t>& to,
                        const std::function<double(const Tensor& x, const std::vector<index_t>& at)>& expected,

@@ -12,12 +12,9 @@ namespace umbra {
 namespace {
 
 using drawn::ExpectEach;
+using drawn::Kernel;
 using drawn::Tensor;
 using Index = std::vector<index_t>;
-
-std::string Kernel(const std::string& from, const std::string& to, const std::string& lines) {
-  return "kernel k(x: f32[" + from + "]) -> (y: f32[" + to + "]) {\n" + lines + "\n}";
-}
 
 void ExpectNoTemporaries(const runtime::Program& program) {
   for (const runtime::Buffer& buffer : program.buffers) EXPECT_NE(buffer.kind, runtime::Buffer::Kind::kTemporary);

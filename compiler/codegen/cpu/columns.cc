@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -380,43 +379,30 @@ void ColumnEmitter::BeginPhase(const std::vector<int>& values, const Phase& phas
       out_.Line("{} = {};", at(k), AsPacket(id).text);
       text_[id] = {at(k++)};
     }
-    for (const auto& reduction : phase.reductions) {
-      const DType type = value(reduction.result).type;
-      out_.Line("{} = {};", at(k), speller_->Fill(type, Identity(kernel_, reduction)).text);
-      text_[reduction.result] = {at(k++)};
-    }
-    for (const int id : plan::ScansOf(kernel_, phase)) {
-      out_.Line("{} = {};", at(k), speller_->Fill(value(id).type, Identity(kernel_, JoinedBy(kernel_, id))).text);
-      carry_[id] = at(k++);
-    }
+    const auto begin = [&](const plan::Reduction& reduction, Expr* text) {
+      out_.Line("{} = {};", at(k), speller_->Fill(value(reduction.result).type, Identity(kernel_, reduction)).text);
+      *text = {at(k++)};
+    };
+    for (const auto& reduction : phase.reductions) begin(reduction, &text_[reduction.result]);
+    for (const int id : plan::ScansOf(kernel_, phase)) begin(JoinedBy(kernel_, id), &carry_[id]);
   });
 }
 
 void ColumnEmitter::InRegisters(const Phase& phase, const std::function<void()>& body) {
   const Names outer = names_;
-  std::vector<Expr> kept;
-  for (const auto& reduction : phase.reductions) {
-    Expr& text = text_[reduction.result];
-    kept.push_back(text);
-    const std::string name = names_.Make(AccumulatorName(kernel_, reduction));
-    out_.Line("{} {} = {};", speller_->Type(value(reduction.result).type), name, text.text);
-    text = {name};
-  }
-  std::map<int, std::string> carries;
-  for (const int id : plan::ScansOf(kernel_, phase)) {
-    const std::string name = names_.Make(CarryName(JoinedBy(kernel_, id)));
-    out_.Line("{} {} = {};", speller_->Type(value(id).type), name, carry_[id]);
-    carries[id] = std::exchange(carry_[id], name);
-  }
+  std::vector<std::pair<Expr*, Expr>> kept;
+  const auto hold = [&](int id, Expr* text, const std::string& wanted) {
+    const std::string name = names_.Make(wanted);
+    out_.Line("{} {} = {};", speller_->Type(value(id).type), name, text->text);
+    kept.emplace_back(text, std::exchange(*text, {name}));
+  };
+  for (const auto& reduction : phase.reductions)
+    hold(reduction.result, &text_[reduction.result], AccumulatorName(kernel_, reduction));
+  for (const int id : plan::ScansOf(kernel_, phase)) hold(id, &carry_[id], CarryName(JoinedBy(kernel_, id)));
   body();
-  for (const auto& [id, carry] : carries) {
-    out_.Line("{} = {};", carry, carry_[id]);
-    carry_[id] = carry;
-  }
-  for (std::size_t k = 0; k < kept.size(); ++k) {
-    Expr& text = text_[phase.reductions[k].result];
-    out_.Line("{} = {};", kept[k].text, text.text);
-    text = kept[k];
+  for (const auto& [text, was] : kept) {
+    out_.Line("{} = {};", was.text, text->text);
+    *text = was;
   }
   names_ = outer;
 }

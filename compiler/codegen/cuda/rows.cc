@@ -217,7 +217,7 @@ class RowsEmitter : private CudaEmitter {
     const std::string name = names->Make(NameOf(id)), identity = Identity(kernel_, scan);
     out_.Line("const {} {} = {}<{}>({} ? {} : {}, {}{});", ScalarType(value(id).type), name,
               IsWarp() ? "warp_scan" : "block_scan", Joiner(scan), inside_row_, AsPacket(scan.value).text, identity,
-              carry_.at(id), IsWarp() ? "" : ", " + identity);
+              carry_.at(id).text, IsWarp() ? "" : ", " + identity);
     text_[id] = {name};
   }
 

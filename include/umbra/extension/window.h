@@ -39,7 +39,7 @@ inline auto unpool(const Exp<A, DType, atype>& data, const Exp<B, DType, btype>&
 }
 
 /// Reducer (as of pool) over the elements of `x` up to each one along `axis`, itself included: scan<red::sum>(x, 0) has
-/// cumulative sums. Sums of f32 are rounded once, from f64. Umbra's own.
+/// cumulative sums. Eagerly, sums of f32 are rounded once, from f64. Umbra's own.
 template <typename Reducer, typename E, typename DType, int etype>
 inline auto scan(const Exp<E, DType, etype>& x, int axis) {
   return IndexMapExp<index_map::scan<Reducer>, DType, ExpInfo<E>::kDim, E>({axis}, x.self());

@@ -6,7 +6,7 @@
 // A map is a struct of parameters with
 //   kSources, kParams                        tensors that it reads, whole numbers that it takes
 //   static bool Open(int k)                  may number k be known at the call only, as extents are? Without it none is
-//   kScans, axis                             does it ask for Scan, along member `axis`? Without it not
+//   kScans                                   does it ask for Scan? Without it not
 //   kRuns                                    is it evaluated by runs? Without it not; it pays where they seldom divide,
 //   or
 //                                            come from data, within a packet
