@@ -35,6 +35,20 @@ constexpr std::size_t Place(Target target) { return static_cast<std::size_t>(tar
 constexpr const char *kSource = "/prelude.h", *kTree = "pch", *kCode = "bc", *kObject = "o";
 constexpr const char* kUse = "_ZN5umbra4simd3useE";  // how names of `use` begin
 
+// Calls what kernels do that reduce rows of `packet`, of f32.
+std::string UseReductions(const std::string& packet, int width) {
+  std::string text = fmt::format(
+      "inline void use(const float* p, float* q, i64 n, {0} a, {0}w group) {{\n"
+      "  const Divisor by(*p);\n"
+      "  store(q + rows_at_once(n, n) + rows_ahead<float>(n, n, n), keep(a, n, 0.0f) / by);\n",
+      packet);
+  for (const int partials : {32, 64})
+    for (const char* const join : {"Sum", "Maximum"})
+      text += fmt::format("  {{ {0} parts[{1}]; join_group<{2}>(parts, group, 0); *q++ = fold<{2}>(parts); }}\n",
+                          packet, partials / width, join);
+  return text + "}\n";
+}
+
 // Calls every function of an operator, and what loads and stores, for the packets of f32. (Clang reads all instances of
 // a template that it needs one of: more of them cost more than they save.)
 std::string Instances(Target target) {
@@ -57,6 +71,7 @@ std::string Instances(Target target) {
     text += fmt::format("inline void use(const float* p, float* q, i64 n, {0} a, {0} b, {0} c) {{\n", type) +
             fmt::format("  store(q, load<{0}>(p));\n  store_head(q, load_head<{0}>(p, n), n);\n", type) + calls + "}\n";
   }
+  if (bytes > 0) text += UseReductions(packet, bytes / 4);
   return text + "}\n";
 }
 

@@ -60,12 +60,17 @@ UMBRA_INLINE Elem<V> across(V v) {
   }
 }
 
-// Joins n accumulators (n a power of two) pairwise by halves, then their lanes.
+// Those of n packets (a power of two) that lie `step` apart, joined by halves.
+template <typename Join, int n, int step = 1, typename V>
+UMBRA_INLINE V joined(const V* parts) {
+  if constexpr (step >= n) return *parts;
+  else return Join::join(joined<Join, n, 2 * step>(parts), joined<Join, n, 2 * step>(parts + step));
+}
+
+// Joins n accumulators pairwise by halves, then their lanes.
 template <typename Join, typename V, int n>
-UMBRA_INLINE Elem<V> fold(V (&parts)[n]) {
-  for (int half = n / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) parts[k] = Join::join(parts[k], parts[k + half]);
-  return across<Join>(parts[0]);
+UMBRA_INLINE Elem<V> fold(const V (&parts)[n]) {
+  return across<Join>(joined<Join, n>(parts));
 }
 
 // `parts` has the elements of `steps` steps (a power of two), each of n columns, one step behind the other, and room
