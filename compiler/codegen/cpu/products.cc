@@ -95,7 +95,7 @@ void TileEmitter::ProductTile(const Factors& factors, const std::string& last) {
   }
   RemarkPlace(reduction.result);
   const std::string arguments = fmt::format("({}, {}, {}, {}, {}", sums, kept, rows, columns, BlockEnd(innermost));
-  if (!tile_.lanes.empty()) out_.Line("add_products_head{}, {});", arguments, tile_.lanes);
+  if (!HasWholeColumns()) out_.Line("add_products_head{}, {});", arguments, tile_.lanes);
   else if (tile_.packets == 1) out_.Line("add_products_by_line<{}>{});", tile_.pairs, arguments);
   else out_.Line("add_products<{}>{});", ahead, arguments);
   EndTile(last, TileRow());

@@ -275,7 +275,8 @@ bool TileEmitter::HasPairs() const {
 }
 
 int TileEmitter::LineOperand(int axis) const {
-  if (tile_.packets > 1 || tile_.rows == 1 || !tile_.lanes.empty() || !LoadsFillPackets()) return -1;
+  if (tile_.packets > 1 || tile_.rows == 1 || !LoadsFillPackets()) return -1;
+  if (!tile_.lanes.empty() && !HasWholeColumns()) return -1;
   if (axis > signature_.row_axes || options_.spelling != Spelling::kPackets) return -1;
   int found = -1;
   for (const int id : kernel_.phases[0].element_values) {
@@ -289,6 +290,12 @@ int TileEmitter::LineOperand(int axis) const {
   }
   const runtime::Extent& extent = signature_.axes[static_cast<std::size_t>(axis)];
   return found < 0 || (extent.is_static() && extent.value < LineElements(found)) ? -1 : found;
+}
+
+bool TileEmitter::HasWholeColumns() const {
+  if (tile_.lanes.empty()) return true;
+  const auto factors = FindFactors();
+  return factors && (tile_.made.count(factors->column) != 0 || tile_.panels.count(value(factors->column).index) != 0);
 }
 
 int TileEmitter::LineElements(int operand) const {

@@ -79,6 +79,8 @@ class TileEmitter : protected PhaseEmitter {
   // there than elements, or rows are known to be shorter than a line.
   int LineOperand(int axis) const;
   int LineElements(int operand) const;
+  // Are there whole packets of what a function of the prelude multiplies with, in memory or in a panel?
+  bool HasWholeColumns() const;
   // The innermost axis by lines of the operand, as long as there are whole ones. With an address in a register of its
   // own for each row, and the same line of the rows of the next tile on its way, products hardly wait. Returns where
   // this ends.

@@ -82,26 +82,34 @@ UMBRA_OUTLINE void add_products_by_line(V (&tile)[rows], Elem<V>* kept, i64 kept
   begin_sums(total, kept, kept_row, resumed, there);
   const bool copies = pairs && by_row * static_cast<i64>(sizeof(Elem<V>)) % 4096 == 0;
   alignas(64) Elem<V> copy[rows * line];
+  // Registers have room for these, and for nothing that is found again for each line.
+  const Elem<V>* at[addresses];
+  for (int r = 0; r < addresses; ++r) at[r] = copies ? copy + r * line : row[r];
+  const i64 half = addresses * (copies ? line : by_row), step = copies ? 0 : line;
+  const Elem<V>* from = w;
   i64 k = 0;
   for (; x_step == 1 && k + line <= count; k += line) {
-    const Elem<V>* at[rows];
-    for (int r = 0; r < addresses; ++r) {
-      at[r] = row[r] + k;
-      for (int next = rows; next < 2 * rows; next += addresses) prefetch(at[r] + next * by_row);
+    if (copies) {
+      for (int r = 0; r < rows; ++r) {
+        prefetch(row[r] + rows * by_row + k);
+        __builtin_memcpy(copy + r * line, row[r] + k, 64);
+      }
+    } else {
+      for (int r = 0; r < addresses; ++r)
+        for (int next = rows; next < 2 * rows; next += addresses) prefetch(at[r] + next * by_row);
     }
-    if (copies)
-      for (int r = 0; r < rows; ++r) __builtin_memcpy(copy + r * line, row[r] + k, 64);
-    for (int r = 0; r < addresses; ++r) {
-      at[r] = in_register(copies ? copy + r * line : at[r]);
-      if constexpr (pairs) at[r + addresses] = at[r] + addresses * (copies ? line : by_row);
-    }
-    const Elem<V>* from = w + k * w_step;
+    for (int r = 0; r < addresses; ++r) at[r] = in_register(at[r]);
     UMBRA_UNROLL
     for (int m = 0; m < line; ++m) {
-      const V column = load<V>(from + m * w_step);
+      const V column = load<V>(from);
+      from += w_step;
       UMBRA_UNROLL
-      for (int r = 0; r < rows; ++r) total[r][0] = in_order(add_product(total[r][0], fill<V>(at[r][m]), column));
+      for (int r = 0; r < rows; ++r) {
+        const Elem<V>* const x_row = r < addresses ? at[r] : at[r - addresses] + half;
+        total[r][0] = in_order(add_product(total[r][0], fill<V>(x_row[m]), column));
+      }
     }
+    for (int r = 0; r < addresses; ++r) at[r] += step;
   }
   for (; k < count; ++k) {
     const V column = load<V>(w + k * w_step);
