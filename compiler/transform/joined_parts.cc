@@ -20,6 +20,58 @@ constexpr std::size_t kFewNodes = 64;
 // Of extents that are sums of sums.
 constexpr int kMostSums = 16;
 
+bool IsOne(const Graph& graph, const Dimension& dim) {
+  const Dimension known = graph.Known(dim);
+  return known.is_static() && static_cast<index_t>(known) == 1;
+}
+
+// The dimensions of the shapes that are the same ones, in order, if none is left but those of 1.
+std::optional<std::vector<std::pair<std::size_t, std::size_t>>> Alike(const Graph& graph, const PartialShape& a,
+                                                                      const PartialShape& b) {
+  std::vector<std::pair<std::size_t, std::size_t>> same;
+  std::size_t k = 0;
+  const auto skip = [&] {
+    while (k < b.size() && IsOne(graph, b[k])) ++k;
+  };
+  for (std::size_t d = 0; d < a.size(); ++d) {
+    if (IsOne(graph, a[d])) continue;
+    skip();
+    if (k == b.size() || !graph.SameDimension(a[d], b[k])) return std::nullopt;
+    same.emplace_back(d, k++);
+  }
+  skip();
+  return k == b.size() ? std::optional(same) : std::nullopt;
+}
+
+// Is it the position along dimension `dim` of `shape`, beside which those along dimensions of 1 are nothing?
+bool IsAlong(const Graph& graph, const PositionForms::Form& form, std::size_t dim, const PartialShape& shape) {
+  bool found = false;
+  for (const auto& [factors, count] : form) {
+    const auto is_nothing = [&](int factor) {
+      return factor >= 0 && graph.node(factor).kind == Kind::kIndex &&
+             IsOne(graph, shape[static_cast<std::size_t>(graph.node(factor).axes[0])]);
+    };
+    if (std::any_of(factors.begin(), factors.end(), is_nothing)) continue;
+    const bool is_index = factors.size() == 1 && factors[0] >= 0 && graph.node(factors[0]).kind == Kind::kIndex;
+    if (found || !is_index || count != 1 || graph.node(factors[0]).axes[0] != static_cast<int>(dim)) return false;
+    found = true;
+  }
+  return found;
+}
+
+// The value that it is, with or without dimensions of 1.
+int WithoutReshapes(const Graph& graph, int id, PositionForms* forms) {
+  const Node& node = graph.node(id);
+  if (node.kind != Kind::kBroadcast && (node.kind != Kind::kGather || node.guarded)) return id;
+  const auto same = Alike(graph, node.shape, graph.node(node.inputs[0]).shape);
+  const auto is_there = [&](const auto& dims) {
+    return node.kind == Kind::kBroadcast
+               ? node.axes[dims.first] == static_cast<int>(dims.second)
+               : IsAlong(graph, forms->FormOf(node.inputs[dims.second + 1]), dims.first, node.shape);
+  };
+  return same && std::all_of(same->begin(), same->end(), is_there) ? WithoutReshapes(graph, node.inputs[0], forms) : id;
+}
+
 class Parts {
  public:
   Parts(const Graph& graph, int id, PositionForms* forms) : graph_(graph), join_(graph.node(id)), forms_(*forms) {}
@@ -47,7 +99,7 @@ class Parts {
       whole = whole && (!gather.guarded || Holds(gather.inputs.back(), k));
     }
     const auto is_computed = [this](const JoinedPart& part) {
-      const Kind kind = graph_.node(part.source).kind;
+      const Kind kind = graph_.node(WithoutReshapes(graph_, part.source, &forms_)).kind;
       return kind != Kind::kInput && kind != Kind::kGather;
     };
     whole = whole && std::any_of(parts_.begin(), parts_.end(), is_computed);
@@ -184,14 +236,8 @@ class Parts {
   std::vector<JoinedPart> parts_;
 };
 
-bool IsOfShape(const Graph& graph, const Node& node, const PartialShape& shape) {
-  return node.shape.size() == shape.size() &&
-         std::equal(shape.begin(), shape.end(), node.shape.begin(),
-                    [&](const auto& a, const auto& b) { return graph.SameDimension(a, b); });
-}
-
 // Are there two that read the same elements, neither of which has those of a row of the other beside its own?
-bool ReadTheSame(const Graph& graph, const std::vector<JoinedPart>& parts) {
+bool ReadTheSame(const Graph& graph, const std::vector<JoinedPart>& parts, PositionForms* forms) {
   std::map<int, int> reader;  // the first part that reads a value
   for (int k = 0; k < static_cast<int>(parts.size()); ++k) {
     const JoinedPart& part = parts[static_cast<std::size_t>(k)];
@@ -200,15 +246,15 @@ bool ReadTheSame(const Graph& graph, const std::vector<JoinedPart>& parts) {
     std::set<int> seen;
     std::vector<int> open{part.source};
     while (!open.empty() && seen.size() < kFewNodes) {
-      const int id = open.back();
-      const Node& node = graph.node(id);
+      const int id = open.back(), whole = WithoutReshapes(graph, id, forms);
+      const Node &read = graph.node(id), &node = graph.node(whole);
       open.pop_back();
       if (!seen.insert(id).second) continue;
-      const bool reads = node.kind == Kind::kInput || node.kind == Kind::kGather || node.kind == Kind::kReduce ||
-                         node.kind == Kind::kScan;
+      const bool reads = read.kind == Kind::kInput || read.kind == Kind::kGather || read.kind == Kind::kReduce ||
+                         read.kind == Kind::kScan;
       if (node.kind == Kind::kMap || node.kind == Kind::kCast)
         open.insert(open.end(), node.inputs.begin(), node.inputs.end());
-      else if (reads && IsOfShape(graph, node, shape) && reader.try_emplace(id, k).first->second != k) return true;
+      else if (reads && Alike(graph, read.shape, shape) && reader.try_emplace(id, k).first->second != k) return true;
     }
   }
   return false;
@@ -249,7 +295,7 @@ std::set<int> GathersOfSharedParts(const Graph& graph) {
   PositionForms forms(graph);
   std::set<int> gathers;
   for (const auto& [id, parts] : JoinsInMemory(graph, &forms))
-    if (ReadTheSame(graph, parts))
+    if (ReadTheSame(graph, parts, &forms))
       for (const JoinedPart& part : parts) gathers.insert(part.gather);
   return gathers;
 }
