@@ -95,8 +95,7 @@ class AcrossFinder {
   // Of more than a few the temporaries would take longer.
   std::set<int> Find(const Root& root) {
     constexpr std::size_t kFew = 4;
-    constexpr std::int64_t kManyLines = 128;
-    if (vector_ > 0 && IsLong(vector_, kManyLines)) Visit(root.node, root.map, true);
+    if (vector_ > 0) Visit(root.node, root.map, true);
     return found_.size() <= kFew ? std::move(found_) : std::set<int>();
   }
 
@@ -118,19 +117,22 @@ class AcrossFinder {
   }
 
   bool GoesAcross(int id, const AxisMap& map) const {
-    constexpr std::int64_t kLongLine = 32;
+    constexpr std::int64_t kManyLines = 128, kLongLine = 32;
     const auto packets = std::find(map.begin(), map.end(), vector_);
-    if (packets == map.end() || packets + 1 == map.end() || map.back() < 0 || !IsLong(map.back(), kLongLine))
+    if (!IsLong(vector_, kManyLines) || packets == map.end() || packets + 1 == map.end() || map.back() < 0 ||
+        !IsLong(map.back(), kLongLine))
       return false;
     return gathered_.Along(id, static_cast<int>(map.size()) - 1, static_cast<int>(packets - map.begin()));
   }
 
   // A column of a matrix, of which packets have an element of each row, again for each index of another axis.
   bool IsColumnOfRows(int id, const AxisMap& map) const {
-    constexpr std::int64_t kManyTimes = 16;
+    constexpr std::int64_t kLongRow = 32, kManyTimes = 16;
     const Node& node = graph_.node(id);
     const auto packets = std::find(map.begin(), map.end(), vector_);
-    if (node.kind != Kind::kGather || node.guarded || roots_.count(id) > 0 || packets == map.end()) return false;
+    if (!IsLong(vector_, kLongRow) || node.kind != Kind::kGather || node.guarded || roots_.count(id) > 0 ||
+        packets == map.end())
+      return false;
     bool repeats = false;
     for (int axis = 0; axis < vector_; ++axis)
       repeats = repeats || (IsLong(axis, kManyTimes) && std::find(map.begin(), map.end(), axis) == map.end());

@@ -92,10 +92,14 @@ std::vector<int> ElementRows::FromRows(int axis) const {
 
 std::vector<int> ElementRows::FromKnownPlaces(int axis) const {
   if (!one_by_one_ || !AreFromRows(axis) || !LieAcross(axis)) return {};
-  // Of longer rows too much is loaded that no one needs.
+  // Of longer rows too much is loaded that no one needs, unless most of it is.
   const bool few = std::all_of(gathers_.begin(), gathers_.end(), [&](int id) {
     const std::int64_t row = RowOf(plan_, kernel_, value(id), AcrossOf(axis))->elements.value;
-    return row <= kPlacesOfRow && row * static_cast<std::int64_t>(SizeOf(BufferOf(value(id)).dtype)) <= kBytesOfRow;
+    const std::int64_t places = std::count_if(gathers_.begin(), gathers_.end(), [&](int other) {
+      return BufferIndex(value(other)) == BufferIndex(value(id));
+    });
+    return (row <= kShortRow && 2 * places > row) ||
+           (row <= kPlacesOfRow && row * static_cast<std::int64_t>(SizeOf(BufferOf(value(id)).dtype)) <= kBytesOfRow);
   });
   return few ? FromRows(axis) : std::vector<int>();
 }

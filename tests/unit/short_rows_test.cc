@@ -310,5 +310,35 @@ TEST(ShortRows, OfRowsByIndex) {
       1e-5);
 }
 
+// What several of the columns that are joined are made of, in one phase and where another keeps what it needs.
+TEST(ShortRows, JoinedOfWhatTheyShare) {
+  const std::string shared =
+      "kernel k(v: f32[n, 3], t: i64[f, 2], w: f32[f, 1]) -> (y: f32[f, 4]) {\n"
+      "  a = take(reshape(slice(t, 1, 0, 1), f), v)\n  b = take(reshape(slice(t, 1, 1, 2), f), v) - a\n"
+      "  p = slice(b, 1, 0, 1)\n  q = sin(slice(a, 1, 1, 2)) * p\n";
+  for (const char* const lines : {"  y = concat(p * w, q, w, q - p, 1)\n}",
+                                  "  s = concat(p * w, q, w, q - p, 1)\n"
+                                  "  y = s - broadcast<0>(reduce_with_axis<maximum>(s, 1))\n}"})
+    drawn::ExpectAsInterpreted(shared + lines, {{9, 1}, {9, 16}, {20, 53}}, 1e-5);
+}
+
+// Most places of rows that are longer than a few.
+TEST(ShortRows, OfKnownPlaces) {
+  std::string minors = "  y = ";
+  for (int k = 0; k < 3; ++k) {
+    const auto at = [](int row, int column) { return detail::Concat("x", row * 3 + column % 3); };
+    minors += detail::Concat(k > 0 ? " + " : "", at(0, k), " * (", at(1, k + 1), " * ", at(2, k + 2), " - ",
+                             at(1, k + 2), " * ", at(2, k + 1), ")");
+  }
+  for (const bool square : {false, true}) {
+    std::string text =
+        square ? "kernel k(x: f32[n, 3, 3]) -> (y: f32[n]) {\n" : "kernel k(x: f32[n, 9]) -> (y: f32[n]) {\n";
+    for (int k = 0; k < 9; ++k)
+      text += detail::Concat("  x", k, " = reshape(slice(", square ? "reshape(x, n, 9)" : "x", ", 1, ", k, ", ", k + 1,
+                             "), n)\n");
+    drawn::ExpectAsInterpreted(text + minors + "\n}", {{1}, {16}, {53}}, 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace umbra

@@ -36,7 +36,8 @@ class ColumnEmitter : protected RowEmitter {
 
   // Keeps the value, if it is an element that the phase has read to be kept, or asks for the one of the next block.
   void KeepElement(int id, const std::string& index) override;
-  void ColumnElements(const Phase& phase, const std::function<void()>& body) override;
+  void ColumnElements(const Phase& phase, const std::string& c, const std::string& lanes, Names* names,
+                      const std::function<void()>& body) override;
   // Short rows within other inner axes are loaded for each of their indices.
   void BeforeInnerLoop(int axis) override;
   bool StreamsPackets(DType type) const override {
@@ -213,9 +214,11 @@ class ColumnEmitter : protected RowEmitter {
   struct PlaceRun {
     index_t begin, end;
     std::map<int, bool> decided;
+    std::set<int> reached;  // values that are computed for it
   };
   // Where places choose; else none.
   std::vector<PlaceRun> RunsOfPlaces(const Phase& phase) const;
+  std::set<int> SharedByRuns(const Phase& phase, const std::vector<PlaceRun>& runs) const;
   // Of a place, by axis: conditions that follow from its indices.
   std::map<int, bool> DecidedAt(const Phase& phase, const std::map<int, index_t>& place) const;
   std::optional<index_t> KnownAt(int id, const std::map<int, index_t>& place,

@@ -91,7 +91,8 @@ void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const st
   }
   DeclareCarries(phase, names);
   const auto loops = [&] {
-    ColumnElements(phase, [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
+    ColumnElements(phase, c, lanes, names,
+                   [&] { WhereGuarded(phase, [&] { ColumnElement(phase, c, lanes, *names); }); });
   };
   const std::vector<BoxBound> bounds =
       width_ > 1 && !Splits() && columns_at_hand_.empty() ? InsideBounds(phase) : std::vector<BoxBound>();
@@ -108,7 +109,8 @@ void PhaseEmitter::ColumnLoop(const Phase& phase, const std::string& c, const st
   out_.Close();
 }
 
-void PhaseEmitter::ColumnElements(const Phase& /*phase*/, const std::function<void()>& body) {
+void PhaseEmitter::ColumnElements(const Phase& /*phase*/, const std::string& /*c*/, const std::string& /*lanes*/,
+                                  Names* /*names*/, const std::function<void()>& body) {
   InnerLoops(kernel_.signature.row_axes, kernel_.rank(), body);
 }
 
@@ -409,7 +411,7 @@ void PhaseEmitter::ReductionLoop(const Phase& phase) {
       ReductionBody(phase, fmt::format("{} + k", i), "");
       out_.Close();
     } else {
-      ReductionStep(phase, i, count, last);
+      ReductionStep(phase, i, PacketsOfRest(step, count), last);
     }
     out_.Close();
   };
@@ -420,6 +422,12 @@ void PhaseEmitter::ReductionLoop(const Phase& phase) {
     if (kept == results_.end()) DeclareScalar(reduction.result, {folded});
     else out_.Line("{} = {};", kept->second, folded);
   }
+}
+
+int PhaseEmitter::PacketsOfRest(int step, int count) const {
+  if (!IsBaked(vector_axis_) || VectorBegin() != "0") return count;
+  const index_t rest = signature_.axes[static_cast<std::size_t>(vector_axis_)].value % step;
+  return static_cast<int>(std::min<index_t>((rest + width_ - 1) / width_, count));
 }
 
 void PhaseEmitter::GroupsStep(const Phase& phase, const std::string& i, int packets) {

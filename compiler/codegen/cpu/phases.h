@@ -87,7 +87,8 @@ class PhaseEmitter : protected ValueEmitter {
   // What the phase's walk does with a value of an element once it is there.
   virtual void KeepElement(int id, const std::string& index) = 0;
   // `body` for each element of columns.
-  virtual void ColumnElements(const Phase& phase, const std::function<void()>& body);
+  virtual void ColumnElements(const Phase& phase, const std::string& c, const std::string& lanes, Names* names,
+                              const std::function<void()>& body);
   // What is written before the loop over an inner axis.
   virtual void BeforeInnerLoop(int /*axis*/) {}
   // Do whole packets of the type that are stored now go past the caches?
@@ -147,6 +148,8 @@ class PhaseEmitter : protected ValueEmitter {
   // some lanes count.
   void ReductionLoop(const Phase& phase);
   void GroupsStep(const Phase& phase, const std::string& i, int packets);
+  // Packets that elements beyond the last step of so many belong to, as far as is known: at most `count` at a time.
+  int PacketsOfRest(int step, int count) const;
   void ReductionStep(const Phase& phase, const std::string& i, int count, const std::string& last);
   void ReductionBody(const Phase& phase, const std::string& index, const std::string& lanes);
 

@@ -1,5 +1,6 @@
 // Rows whose places choose what is computed, as those do that join columns of several tensors: the places that choose
 // alike are a loop of their own, with nothing in it that others need.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -84,32 +85,74 @@ std::vector<ColumnEmitter::PlaceRun> ColumnEmitter::RunsOfPlaces(const Phase& ph
   for (index_t k = 0; k < ElementsAlong({ElementAxis()}); ++k) {
     place[ElementAxis()] = k;
     std::map<int, bool> decided = DecidedAt(phase, place);
-    if (runs.empty() || runs.back().decided != decided) runs.push_back({k, k, std::move(decided)});
+    if (runs.empty() || runs.back().decided != decided) runs.push_back({k, k, std::move(decided), {}});
     ++runs.back().end;
   }
   if (runs.size() == 1 && runs[0].decided.empty()) runs.clear();
   return runs;
 }
 
-void ColumnEmitter::ColumnElements(const Phase& phase, const std::function<void()>& body) {
-  const std::vector<PlaceRun> runs = RunsOfPlaces(phase);
-  if (runs.empty()) return RowEmitter::ColumnElements(phase, body);
+// What several runs need of the values that do not depend on the place, and take long to compute, and what that is made
+// of. Other phases keep what they need by places.
+std::set<int> ColumnEmitter::SharedByRuns(const Phase& phase, const std::vector<PlaceRun>& runs) const {
+  if (kernel_.phases.size() > 1) return {};
+  const std::vector<bool> moves = plan::MovesAlong(kernel_, ElementAxis());
+  std::map<int, int> readers;
+  for (const PlaceRun& run : runs)
+    for (const int id : run.reached)
+      if (!moves[static_cast<std::size_t>(id)]) ++readers[id];
+  std::set<int> dear, shared;
+  for (const int id : phase.element_values) {
+    const auto found = readers.find(id);
+    if (found == readers.end() || found->second < 2) continue;
+    const Value& v = value(id);
+    const auto is_dear = [&](int arg) { return dear.count(arg) > 0; };
+    if (v.kind == Value::Kind::kGather || (v.kind == Value::Kind::kMap && graph::Info(v.op).header != "arith") ||
+        std::any_of(v.args.begin(), v.args.end(), is_dear))
+      dear.insert(id);
+  }
+  std::vector<int> open(dear.begin(), dear.end());
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (shared.insert(id).second) open.insert(open.end(), value(id).args.begin(), value(id).args.end());
+  }
+  return shared;
+}
+
+void ColumnEmitter::ColumnElements(const Phase& phase, const std::string& c, const std::string& lanes, Names* names,
+                                   const std::function<void()>& body) {
+  std::vector<PlaceRun> runs = RunsOfPlaces(phase);
+  if (runs.empty()) return RowEmitter::ColumnElements(phase, c, lanes, names, body);
+  const auto decide = [this](const PlaceRun& run) {
+    for (const auto& [condition, holds] : run.decided) decided_.Decide(condition, holds);
+  };
+  const auto forget = [this](const PlaceRun& run) {
+    for (const auto& [condition, holds] : run.decided) decided_.Forget(condition);
+  };
   InnerLoops(signature_.row_axes, ElementAxis(), [&] {
     if (load_short_rows_) load_short_rows_();
-    for (const PlaceRun& run : runs) {
-      for (const auto& [condition, holds] : run.decided) decided_.Decide(condition, holds);
-      const std::optional<std::set<int>> outer = reached_;
-      std::set<int> values = decided_.ReachOf(phase, [](int) { return false; }).values;
-      for (auto id = values.begin(); id != values.end();)
-        id = outer && outer->count(*id) == 0 ? values.erase(id) : ++id;
-      reached_ = std::move(values);
+    const std::optional<std::set<int>> outer = reached_;
+    for (PlaceRun& run : runs) {
+      decide(run);
+      run.reached = decided_.ReachOf(phase, [](int) { return false; }).values;
+      std::erase_if(run.reached, [&](int id) { return outer && outer->count(id) == 0; });
+      forget(run);
+    }
+    const std::set<int> shared = SharedByRuns(phase, runs);
+    reached_ = shared;
+    for (const int id : phase.element_values) DeclarePacket(id, c, lanes, names);
+    for (PlaceRun& run : runs) {
+      decide(run);
+      std::erase_if(run.reached, [&](int id) { return shared.count(id) > 0; });
+      reached_ = run.reached;
       if (rolls_) out_.Line("UMBRA_ROLL");
       out_.Open("for (long long i{0} = {1}; i{0} < {2}; ++i{0})", ElementAxis(), run.begin, run.end);
       body();
       out_.Close();
-      reached_ = outer;
-      for (const auto& [condition, holds] : run.decided) decided_.Forget(condition);
+      forget(run);
     }
+    reached_ = outer;
   });
 }
 

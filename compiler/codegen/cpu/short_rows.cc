@@ -344,7 +344,8 @@ bool ColumnEmitter::IsKeptFrom(std::size_t p, int id) const {
 
 void ColumnEmitter::KeepPacket(int id) {
   const auto kept = kept_here_.find(id);
-  if (kept != kept_here_.end()) out_.Line("{}{} = {};", kept->second, ElementIndex(ElementAxes()), text_.at(id).text);
+  if (kept != kept_here_.end() && IsReached(id))
+    out_.Line("{}{} = {};", kept->second, ElementIndex(ElementAxes()), text_.at(id).text);
 }
 
 }  // namespace umbra::codegen
